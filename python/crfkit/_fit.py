@@ -72,8 +72,9 @@ class Trained(Labeller[Worker]):
             raise TypeError(f"callback is {self.callback!r}: give a function, or None")
         with reporter(self.progress, self.callback) as callback:
             run = train(*data, threads=self.threads, callback=callback, **more)
-        self.__dict__.update(keep or {})
-        self._take(run)
+            # At once, so that Ctrl-C cannot come between.
+            self.__dict__.update(keep or {})
+            self._take(run)
         return self
 
     def _take(self, run: dict[str, Any]) -> None:

@@ -3,6 +3,9 @@
 import math
 import os
 import pickle
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -352,3 +355,17 @@ def test_subclasses_of_the_estimator_have_parameters_of_their_own():
     assert passes.words == 5 and passes.get_params()["c1"] == 0.25 and "given" not in passes.get_params()
     assert passes.fit(X, Y).state_features_ == plain.state_features_
     assert repr(Passes(c2=0.5)) == "Passes(c2=0.5)"
+
+
+def test_ctrl_c_ends_calibration():
+    """The learning rate of l2sgd is found by short runs, which hear signals as the run itself does."""
+    random = np.random.default_rng(1)
+    trainer = pycrfsuite.Trainer("l2sgd", {"max_iterations": 1, "calibration.max_trials": 200, "calibration.candidates": 100}, verbose=False)
+    for _ in range(1000):
+        trainer.append([[f"f{k}" for k in random.integers(0, 500, 20)] for _ in range(20)], [f"L{k}" for k in random.integers(0, 30, 20)])
+    begin = time.monotonic()
+    pressed = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        pressed.start()
+        trainer.train("")
+    assert time.monotonic() - begin < 10
