@@ -4,6 +4,8 @@ import collections.abc
 import copy
 import pickle
 import re
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -338,7 +340,7 @@ def test_nodes_of_a_graph_that_are_no_dict():
 
 
 def test_settings_of_a_wrong_type(tmp_path):
-    for params in ({"template": 3}, {"constraint": ["a"]}, {"progress": "always"}, {"progress": None}):
+    for params in ({"template": 3}, {"constraint": ["a"]}, {"progress": "always"}, {"progress": None}, {"progress": 2}, {"progress": np.zeros(2)}):
         [(name, value)] = params.items()
         with pytest.raises(TypeError, match=re.escape(f"{name} is {value!r}: give")):
             ChainCRF(**params).fit(X, Y)
@@ -350,3 +352,25 @@ def test_a_path_that_is_empty(crf):
     for use in (lambda: crf.model_.save(""), lambda: chain(checkpoint="").fit(X, Y), lambda: Model.load("")):
         with pytest.raises(FileNotFoundError):
             use()
+
+
+@pytest.mark.parametrize("progress, bars", [(0, 0), (False, 0), (np.False_, 0), (1, 1), (True, 1), (np.True_, 1), ("auto", 0)])
+def test_progress_may_be_a_number(progress, bars, monkeypatch):
+    made = []
+
+    class Bar:
+        def __init__(self, **_):
+            made.append(self)
+
+        def set_postfix(self, _):
+            pass
+
+        def close(self):
+            pass
+
+    module = types.ModuleType("tqdm.auto")
+    module.tqdm = Bar
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    ChainCRF(progress=progress, passes=3).fit(X, Y)
+    assert len(made) == bars
