@@ -249,8 +249,8 @@ impl PyTagger {
 
     /// Label a sequence: a list with an entry per token.
     ///
-    /// ``allowed`` names the labels that tokens may have: a dict from the numbers of tokens to a label or a list of labels, or a list
-    /// with an entry per token, ``None`` for all labels. Everything that is asked of the answer is then given that the other labels are
+    /// ``allowed`` names the labels that tokens may have: a mapping from the numbers of tokens to a label or a list of labels, or a list
+    /// of these with an entry per token. ``None`` stands for all labels. Everything that is asked of the answer is then given that the other labels are
     /// impossible.
     #[pyo3(signature = (x, *, allowed=None))]
     fn tag(
