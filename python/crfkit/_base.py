@@ -98,7 +98,9 @@ class Labeller(Estimator, Generic[Worker]):
 
     @classmethod
     def from_model(cls: type[Own], model: _crfkit.Model, **params: Any) -> Own:
-        """A fitted estimator of a model that was loaded."""
+        """A fitted estimator of a model that was loaded. A model of another kind is a ``SettingError``."""
+        if not isinstance(model, _crfkit.Model):
+            raise TypeError(f"model is {model!r:.60}: give a Model")
         estimator = cls(**params)
         estimator._tagger = estimator._worker(model)
         estimator.model_ = model
@@ -121,7 +123,12 @@ class Labels(Labeller[_crfkit.Tagger]):
 
     threads: int | None
 
+    # The kind of its models.
+    _kind: str
+
     def _worker(self, model: _crfkit.Model) -> _crfkit.Tagger:
+        if model.kind != self._kind:
+            raise SettingError(f"{type(self).__name__} takes models of kind {self._kind!r}, but this one is of kind {model.kind!r}")
         return model.tagger()
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:

@@ -104,6 +104,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     (2, 3)
     """
 
+    _kind = "chain"
     min_count: int
     states: str
     transitions: str

@@ -45,6 +45,7 @@ class SkipChainCRF(Linked):
     (5, 2)
     """
 
+    _links = "skip chain"
     skip: str
     skip_features: bool
 

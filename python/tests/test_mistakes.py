@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import crfkit
-from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF, Model, text
+from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF, Model, SkipChainCRF, text
 
 X = [[{"word": "Ada", "upper": True}, {"word": "sings", "length": 2}], [{"word": "dogs"}, {"word": "bark"}]]
 Y = [["NAME", "O"], ["O", "O"]]
@@ -374,3 +374,28 @@ def test_progress_may_be_a_number(progress, bars, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", module)
     ChainCRF(progress=progress, passes=3).fit(X, Y)
     assert len(made) == bars
+
+
+def test_models_of_another_kind_are_rejected():
+    labels = [["A", "B"], ["B", "A"]]
+    image, edges = np.eye(2), [[0, 1]]
+    fitted = [
+        chain().fit(X, Y),
+        EmpiricalTagger().fit(WORDS, labels),
+        SkipChainCRF().fit(WORDS, labels),
+        FactorialCRF().fit(WORDS, [[(label, label) for label in y] for y in labels]),
+        GridCRF(passes=2).fit([image], [image.astype(int)]),
+        GraphCRF(passes=2).fit([(image, edges)], [["a", "b"]]),
+    ]
+    for one in fitted:
+        for other in fitted:
+            if one is other:
+                assert type(one).from_model(one.model_).model_ is one.model_
+                continue
+            with pytest.raises(crfkit.SettingError, match="kind|models of"):
+                type(one).from_model(other.model_)
+        for wrong in (None, "model", one):
+            with pytest.raises(TypeError, match="model is .*: give a Model"):
+                type(one).from_model(wrong)
+    with pytest.raises(crfkit.SettingError, match="FactorialCRF takes models of factorial chains, but this one is of skip chains: use SkipChainCRF"):
+        FactorialCRF.from_model(fitted[2].model_)

@@ -231,6 +231,15 @@ impl PyLinkedTagger {
     fn names(&self) -> Vec<Vec<String>> {
         self.0.model().domain.labels.clone()
     }
+
+    /// What links the labels: ``"factorial chain"`` or ``"skip chain"``.
+    #[getter]
+    fn links(&self) -> &'static str {
+        match self.0.model().domain.links {
+            Links::Factorial => "factorial chain",
+            Links::SkipChain { .. } => "skip chain",
+        }
+    }
 }
 
 impl PyLinkedTagger {
