@@ -297,6 +297,36 @@ def test_the_lock_is_released_while_training():
     assert ended > begin
 
 
+def test_the_lock_is_released_while_corpora_are_built():
+    """Another thread waits for the lock only while Python's objects are read, a small part of the time until the first report."""
+    random = np.random.default_rng(1)
+    x = [[f"w{k}" for k in random.integers(0, 3000, 25)] for _ in range(4000)]
+    y = [["AB"[int(word[-1]) % 2] for word in words] for words in x]
+
+    def share():
+        longest, last, done = [0.0], [time.monotonic()], threading.Event()
+
+        def count():
+            while not done.wait(0.002):
+                now = time.monotonic()
+                longest[0], last[0] = max(longest[0], now - last[0]), now
+
+        def first(state):
+            done.set()
+            return False
+
+        counter = threading.Thread(target=count)
+        counter.start()
+        begin = time.monotonic()
+        crfkit.SkipChainCRF(callback=first).fit(x, y)
+        done.wait()
+        ended = time.monotonic()
+        counter.join()
+        return longest[0] / (ended - begin)
+
+    assert min(share() for _ in range(3)) < 0.4
+
+
 def test_pickle_and_copy(crf):
     for other in (pickle.loads(pickle.dumps(crf)), copy.deepcopy(crf), copy.copy(crf)):
         assert [list(labels) for labels in other.predict(X)] == Y

@@ -25,7 +25,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Sequences that the thread that reads them gets at a time: waking it for each would take longer than reading one.
-const PART: usize = 64;
+pub(crate) const PART: usize = 64;
 /// Parts that wait for that thread.
 const WAITING: usize = 4;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
