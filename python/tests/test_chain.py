@@ -2,8 +2,11 @@
 
 import copy
 import json
+import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -412,6 +415,37 @@ def test_features_do_not_depend_on_the_dicts_before(number):
         assert all(np.array_equal(a.marginals, b.marginals) for a, b in zip(alone, found))
     others = same.model_.tagger().tag_many([[dict(token) for token in x] for x in plain])
     assert all(np.array_equal(a.marginals, b.marginals) for a, b in zip(alone, others))
+
+
+def long(length):
+    """Tokens with long texts, keys and names."""
+    return [{f"k{k}": "x" * length for k in range(40)}, {f"{k}{'x' * length}": 1.0 for k in range(40)}, [k * length for k in "ab"]]
+
+
+def test_long_texts_and_keys():
+    """They are read in another way than short ones."""
+    for length in (100, 255, 256, 257, 300, 5000):
+        crf = ChainCRF(passes=5).fit([long(length)] * 2, [["A", "B", "C"]] * 2)
+        assert set(crf.feature_names_) == {name for token in long(length)[:2] for name, _ in flat(token)} | set(long(length)[2])
+        same = [[name for name, _ in flat(token)] for token in long(length)[:2]] + [long(length)[2]]
+        assert np.array_equal(crf.tagger_.tag(long(length)).marginals, crf.tagger_.tag(same).marginals)
+        assert crf.tagger_.tag(long(length)).labels == ["A", "B", "C"]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not say how much memory is in use")
+def test_long_texts_are_not_kept():
+    program = """if True:
+        import crfkit
+        def megabytes():
+            return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+        tagger = crfkit.ChainCRF().fit([[{"a": "b"}]], [["A"]]).tagger_
+        before = megabytes()
+        tagger.tag([{f"k{k}": "x" * 4_000_000 for k in range(40)}])
+        tagger.tag([{f"{k}{'x' * 4_000_000}": 1.0 for k in range(40)}])
+        print(megabytes() - before)
+    """
+    environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "100000", "MALLOC_TRIM_THRESHOLD_": "100000"}
+    assert float(subprocess.check_output([sys.executable, "-c", program], env=environment)) < 20
 
 
 def flat(token, prefix=""):

@@ -20,6 +20,9 @@ use pyo3::types::PyDict;
 /// The label of tokens whose label is not known.
 pub(crate) const UNKNOWN: &str = "?";
 
+/// Bytes of a text whose memory is kept from one sequence to the next.
+const ROOM: usize = 4096;
+
 /// Turns Python's sequences into the library's, and keeps its memory between them.
 #[derive(Default)]
 pub(crate) struct Converter {
@@ -105,7 +108,10 @@ impl Receiver for Hashing {
 
     #[inline]
     fn text(&mut self, key: &mut Key, text: &str) {
-        self.sequence.add(key.with(text), 1.0);
+        match key.with(text) {
+            Some(name) => self.sequence.add(name, 1.0),
+            None => self.feature([key.prefix(), text, "", ""], 1.0),
+        }
     }
 }
 
@@ -180,7 +186,9 @@ impl Converter {
                 (0..rows).for_each(|_| hashing.sequence.finish_token());
             }
         }
-        let Hashing { mut sequence, text } = hashing;
+        let Hashing { mut sequence, mut text } = hashing;
+        text.clear();
+        text.shrink_to(ROOM);
         self.text = text;
         if let Some(array) = array.filter(|array| !sequence.is_empty() || array.shape()[0] > 0) {
             let vectors = vectors_for(sequence.len(), &array, &of.to_string())?;
