@@ -399,3 +399,49 @@ def test_models_of_another_kind_are_rejected():
                 type(one).from_model(wrong)
     with pytest.raises(crfkit.SettingError, match="FactorialCRF takes models of factorial chains, but this one is of skip chains: use SkipChainCRF"):
         FactorialCRF.from_model(fitted[2].model_)
+
+
+class Interrupted:
+    """An object whose own code is interrupted while it is read."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    def _fails(self, name):
+        if name in self.names:
+            raise KeyboardInterrupt
+        raise TypeError
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        self._fails("iter")
+
+    def __float__(self):
+        self._fails("float")
+
+    @property
+    def ndim(self):
+        return 0 if "ndim" not in self.names else self._fails("ndim")
+
+
+def test_what_interrupts_the_reading_of_an_object_is_raised(crf):
+    """It is not said to be of a wrong type."""
+    for reading in (
+        lambda: crf.tagger_.tag_many(Interrupted("iter")),
+        lambda: crf.tagger_.tag(Interrupted("iter")),
+        lambda: crf.tagger_.tag([Interrupted("iter")]),
+        lambda: crf.tagger_.tag([{"a": Interrupted("ndim")}]),
+        lambda: crf.tagger_.tag([{"a": Interrupted("float")}]),
+        lambda: crf.tagger_.tag(X[0], allowed=Interrupted("iter")),
+        lambda: crf.tagger_.tag(X[0], allowed={0: Interrupted("iter")}),
+        lambda: chain().fit(X, [Interrupted("iter"), Y[1]]),
+        lambda: chain(template="default").fit([[Interrupted("iter")]], [["A"]]),
+        lambda: crfkit.Tagger(Interrupted("iter")),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            reading()
+    for reading in (lambda: crf.tagger_.tag(Interrupted()), lambda: crf.tagger_.tag([{"a": Interrupted()}])):
+        with pytest.raises(TypeError, match="x(.0...a..)? is .*: give a"):
+            reading()

@@ -2,7 +2,7 @@
 
 use crate::errors::{data_error, raise};
 use crate::tagger::PyTagger;
-use crate::walk::{not_text, shown, text_of};
+use crate::walk::{iterator, not_text, shown, text_of};
 use crfkit::Place;
 use crfkit::explain::{Contribution, Explanation};
 use crfkit::graph::{Label, LabelBits};
@@ -52,7 +52,7 @@ impl PyTagger {
         let names: Vec<String> = match text_of(labels) {
             Some(label) => vec![label.map_err(|_| not_text(labels, "allowed"))?.to_owned()],
             None => {
-                let items = labels.try_iter().map_err(|_| wrong())?;
+                let items = iterator(labels, wrong)?;
                 items.map(|item| item?.extract::<String>().map_err(|_| wrong())).collect::<PyResult<_>>()?
             }
         };
@@ -104,7 +104,7 @@ fn list_of<'py>(given: &Bound<'py, PyAny>, tokens: usize) -> PyResult<Vec<Bound<
     if set || text_of(given).is_some() {
         return Err(wrong());
     }
-    let items = given.try_iter().map_err(|_| wrong())?.collect::<PyResult<Vec<_>>>()?;
+    let items = iterator(given, wrong)?.collect::<PyResult<Vec<_>>>()?;
     if items.len() != tokens {
         let count = items.len();
         let message = format!(

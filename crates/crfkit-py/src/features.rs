@@ -4,7 +4,7 @@ use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::keys::{Key, Keys};
 use crate::vectors::{beside, split, vectors_for};
-use crate::walk::{At, Name, Receiver, each_token, not_text, shown, text_of, walk};
+use crate::walk::{At, Name, Receiver, each_token, iterator, not_text, shown, text_of, walk};
 use crfkit::Place;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
@@ -300,7 +300,7 @@ fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
         return Err(wrong(item));
     }
     let mut row = Vec::new();
-    for field in item.try_iter().map_err(|_| wrong(item))? {
+    for field in iterator(item, || wrong(item))? {
         let field = field?;
         let text = text_of(&field).ok_or_else(|| wrong(&field))?;
         row.push(text.map_err(|_| not_text(&field, at))?.to_owned());

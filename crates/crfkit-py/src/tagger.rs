@@ -5,7 +5,7 @@ use crate::features::{Converter, Input, Tokens};
 use crate::model::{PyModel, form_of};
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
-use crate::walk::{Name, each_sequence, shown};
+use crate::walk::{Name, each_sequence, iterator, shown};
 use crate::workers::{PART, Workers, locked};
 use crate::{Form, Threads};
 use crfkit::any::{AnyModel, Ensemble, Member};
@@ -232,7 +232,7 @@ fn models_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Model>> {
     let model = |item: PyResult<Bound<'_, PyAny>>| {
         item?.cast::<PyModel>().map(|model| model.get().0.clone()).map_err(|_| wrong())
     };
-    given.try_iter().map_err(|_| wrong())?.map(model).collect()
+    iterator(given, wrong)?.map(model).collect()
 }
 
 #[pymethods]
