@@ -2,11 +2,7 @@
 
 import copy
 import itertools
-import os
 import pickle
-import signal
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -222,29 +218,6 @@ def test_mistakes_in_a_stream_have_the_number_of_their_sequence():
     for wrong in (0, -1, 1.5, True, "many"):
         with pytest.raises(crfkit.SettingError, match="batch is .*: give a whole number of at least 1"):
             tagger.tag_stream(X, batch=wrong)
-
-
-def many_labels():
-    """A tagger that takes its time, since it has 300 labels and all their pairs, and sequences for it."""
-    y = [[str(label), str(label + 1)] for label in range(0, 300, 2)]
-    crf = ChainCRF(transitions="all", optimizer="sgd", passes=1).fit([[["a"], ["b"]]] * len(y), y)
-    return crf.tagger_, [[["a"]] * 200] * 20_000
-
-
-def test_ctrl_c_ends_labelling_of_sequences():
-    tagger, xs = many_labels()
-    begin = time.monotonic()
-    tagger.tag_many(xs[:20], threads=1)
-    each = (time.monotonic() - begin) / 20
-    xs = xs[: max(100, int(20 / each))]
-    for threads in (1, 2):
-        pressed = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-        begin = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            pressed.start()
-            tagger.tag_many(xs, threads=threads)
-        assert time.monotonic() - begin < 5
-    assert len(tagger.tag_many(xs[:3])) == 3
 
 
 def test_a_stream_that_fails_answers_what_came_before():

@@ -1,7 +1,7 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
 //! It holds no algorithm. `features`, `labels`, `reading`, `walk`, `keys` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
-//! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `linked` has factorial and skip chains and models of counts, `asked` and `stored` belong to `tagger` and `tagged`, `workers` are
+//! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `linked` has factorial and skip chains and models of counts, `asked`, `many` and `stored` belong to `tagger` and `tagged`, `workers` are
 //! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
 mod asked;
@@ -12,6 +12,7 @@ mod grids;
 mod keys;
 mod labels;
 mod linked;
+mod many;
 mod model;
 mod objective;
 mod reading;
@@ -41,13 +42,15 @@ mod _crfkit {
     #[pymodule_export]
     use super::linked::{PyLinkedTagger, train_empirical, train_linked};
     #[pymodule_export]
+    use super::many::tag_part;
+    #[pymodule_export]
     use super::model::{PyModel, empty_crfsuite, model_from_bytes, write_file};
     #[pymodule_export]
     use super::objective::{PyObjective, chain_objective, graph_objective, grid_objective};
     #[pymodule_export]
     use super::tagged::{PyTagged, tagged_of};
     #[pymodule_export]
-    use super::tagger::{PyTagger, tag_part, tagger_of, text_parts};
+    use super::tagger::{PyTagger, tagger_of, text_parts};
     #[pymodule_export]
     use super::train::train;
 

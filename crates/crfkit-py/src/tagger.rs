@@ -5,8 +5,8 @@ use crate::features::{Converter, Input, Tokens};
 use crate::model::{PyModel, form_of};
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
-use crate::walk::{Name, each_sequence, iterator, shown};
-use crate::workers::{PART, Workers, locked};
+use crate::walk::{Name, iterator, shown};
+use crate::workers::{Workers, locked};
 use crate::{Form, Threads};
 use crfkit::any::{AnyModel, Ensemble, Member};
 use crfkit::chain::Sequence;
@@ -21,8 +21,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// A worker of the library.
 pub(crate) type Worker = Tagger<Ensemble>;
-/// A sequence and the numbers of its labels.
-type Labelled = (Input, Vec<u32>);
 
 /// A worker that labels sequences with a model. Threads may share it; the interpreter's lock is released while it works.
 ///
@@ -62,7 +60,7 @@ pub(crate) struct PyTagger {
     /// Names of the labels, as Python's strings.
     pub(crate) names: Vec<Py<PyString>>,
     /// Converters that no thread has at the moment.
-    converters: Mutex<Vec<Converter>>,
+    pub(crate) converters: Mutex<Vec<Converter>>,
     models: Vec<Model>,
     constraint: Option<String>,
     at_most_once: Vec<String>,
@@ -116,7 +114,12 @@ impl PyTagger {
     }
 
     /// Makes a sequence to be labelled of what Python gives.
-    fn input(&self, converter: &mut Converter, x: &Bound<'_, PyAny>, of: Name<'_>) -> PyResult<Input> {
+    pub(crate) fn input(
+        &self,
+        converter: &mut Converter,
+        x: &Bound<'_, PyAny>,
+        of: Name<'_>,
+    ) -> PyResult<Input> {
         match (self.form, self.hashed) {
             (Form::Features, true) => converter.hashed(x, of),
             (form, _) => converter.sequence(x, None, 1.0, form, of).map(|named| Tokens::Named(named).into()),
@@ -124,7 +127,7 @@ impl PyTagger {
     }
 
     /// The best labelling of a sequence.
-    fn label(&self, worker: &mut Worker, input: &Input) -> crfkit::Result<Vec<u32>> {
+    pub(crate) fn label(&self, worker: &mut Worker, input: &Input) -> crfkit::Result<Vec<u32>> {
         if input.len() == 0 {
             return Ok(Vec::new());
         }
@@ -165,37 +168,6 @@ impl PyTagger {
             "several models have no {what} in common: ask for marginals, pair_marginals or spans, or give one model"
         );
         Err(setting_error(py, message))
-    }
-
-    /// Converts and labels many sequences, of which the first one has this number in messages. Returns those before the first mistake, and
-    /// that mistake, if there is one.
-    fn label_many(
-        &self,
-        xs: &Bound<'_, PyAny>,
-        first: usize,
-        given: Option<Threads>,
-    ) -> PyResult<(Vec<Labelled>, Option<PyErr>)> {
-        let idle = locked(&self.converters).pop();
-        let mut converter = idle.unwrap_or_default();
-        // A thread must be worth its start.
-        let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
-        let threads = Threads::count(given).min(parts);
-        let inputs = each_sequence(xs)?
-            .enumerate()
-            .map(|(number, x)| self.input(&mut converter, &x?, Name::x(first + number)));
-        let label =
-            |worker: &mut Worker, input: Input| self.label(worker, &input).map(|labels| (input, labels));
-        let found = self.workers.as_they_come(xs.py(), inputs, threads, label);
-        locked(&self.converters).push(converter);
-        Ok(found)
-    }
-
-    /// The same, where every sequence must be in order.
-    fn label_all(&self, xs: &Bound<'_, PyAny>, given: Option<Threads>) -> PyResult<Vec<Labelled>> {
-        match self.label_many(xs, 0, given)? {
-            (all, None) => Ok(all),
-            (_, Some(mistake)) => Err(mistake),
-        }
     }
 
     /// Labels as a list of names.
@@ -405,21 +377,6 @@ pub(crate) fn text_parts(text: &str, sentences: bool) -> Vec<(usize, usize)> {
         characters
     };
     parts.into_iter().map(|part| (place(part.start), place(part.end))).collect()
-}
-
-/// The answers to sequences up to the first one that is wrong, and the exception for that one. The first sequence has the number ``first`` in
-/// messages. The package's streams call this function.
-#[pyfunction]
-#[pyo3(signature = (tagger, xs, first, threads=None))]
-pub(crate) fn tag_part<'py>(
-    tagger: &Bound<'py, PyTagger>,
-    xs: &Bound<'py, PyAny>,
-    first: usize,
-    threads: Option<Threads>,
-) -> PyResult<(Vec<PyTagged>, Option<PyErr>)> {
-    let (found, mistake) = tagger.get().label_many(xs, first, threads)?;
-    let tagged = |(input, labels)| PyTagged { tagger: tagger.clone().unbind(), input, labels };
-    Ok((found.into_iter().map(tagged).collect(), mistake))
 }
 
 /// A tagger of a model or several. Pickled taggers are read by this function.

@@ -8,7 +8,7 @@ use crfkit::graph::Label;
 use crfkit::tag::{Labeller, Tagger};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -36,8 +36,11 @@ fn line() -> (Sender<()>, Mutex<Receiver<()>>) {
 /// Waits until all threads are ready. A signal, such as Ctrl-C, tells them to stop.
 fn wait(py: Python<'_>, ready: &Mutex<Receiver<()>>, stop: &AtomicBool) -> PyResult<()> {
     let mut signal = Ok(());
-    while py.detach(|| locked(ready).recv_timeout(POLL)) == Err(RecvTimeoutError::Timeout) {
-        if let Err(error) = py.check_signals() {
+    // Who gives the interpreter's lock away may wait for it.
+    while locked(ready).try_recv() == Err(TryRecvError::Empty) {
+        if py.detach(|| locked(ready).recv_timeout(POLL)) == Err(RecvTimeoutError::Timeout)
+            && let Err(error) = py.check_signals()
+        {
             signal = Err(error);
             stop.store(true, Ordering::Relaxed);
         }
