@@ -28,9 +28,22 @@ class Estimator:
                 setattr(self, name, value)
 
     @classmethod
+    def _parameters(cls) -> dict[str, inspect.Parameter]:
+        """The parameters of ``__init__``. One that passes ``**keywords`` on has those of the class that it inherits from too."""
+        found: dict[str, inspect.Parameter] = {}
+        for base in cls.__mro__:
+            if "__init__" not in vars(base):
+                continue
+            own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+            named = [parameter for parameter in own if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)]
+            found = {parameter.name: parameter for parameter in named} | found
+            if all(parameter.kind != parameter.VAR_KEYWORD for parameter in own):
+                break
+        return found
+
+    @classmethod
     def _parameter_names(cls) -> list[str]:
-        signature = inspect.signature(cls.__init__)
-        return sorted(name for name in signature.parameters if name != "self")
+        return sorted(cls._parameters())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, by name."""
@@ -46,7 +59,7 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
+        defaults = self._parameters()
         # As text, since arrays have no single answer to whether they are equal.
         given = (
             f"{name}={value!r}"
@@ -85,7 +98,9 @@ class Labeller(Estimator, Generic[Worker]):
 
     @classmethod
     def from_model(cls: type[Own], model: _crfkit.Model, **params: Any) -> Own:
-        """A fitted estimator of a model that was loaded."""
+        """A fitted estimator of a model that was loaded. A model of another kind is a ``SettingError``."""
+        if not isinstance(model, _crfkit.Model):
+            raise TypeError(f"model is {model!r:.60}: give a Model")
         estimator = cls(**params)
         estimator._tagger = estimator._worker(model)
         estimator.model_ = model
@@ -108,7 +123,12 @@ class Labels(Labeller[_crfkit.Tagger]):
 
     threads: int | None
 
+    # The kind of its models.
+    _kind: str
+
     def _worker(self, model: _crfkit.Model) -> _crfkit.Tagger:
+        if model.kind != self._kind:
+            raise SettingError(f"{type(self).__name__} takes models of kind {self._kind!r}, but this one is of kind {model.kind!r}")
         return model.tagger()
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:

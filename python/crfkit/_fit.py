@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import warnings
 from os import PathLike, fsdecode
 from typing import Any, Callable, Mapping, TypeVar
 
@@ -54,8 +56,17 @@ class Trained(Labeller[Worker]):
                 raise SettingError(f"params has {value} for {name!r}: give a finite number")
         return json.dumps({**settings, **(self.params or {})}, default=_plain)
 
+    # The model that an interrupted run with a checkpoint started from.
+    _begun: _crfkit.Model | None
+
     def _start(self) -> _crfkit.Model | None:
-        return self.model_ if self.warm_start and self.__sklearn_is_fitted__() else None
+        if not self.warm_start or not self.__sklearn_is_fitted__():
+            return None
+        # A run that resumes has the start that it had, not the model of its interruption.
+        path = self._checkpoint()
+        if path is not None and "_begun" in self.__dict__ and os.path.exists(path):
+            return self._begun
+        return self.model_
 
     def _checkpoint(self) -> str | None:
         """The path of the checkpoint."""
@@ -70,13 +81,17 @@ class Trained(Labeller[Worker]):
         """Train by a function of the extension module, and keep the result, with further attributes that belong to it."""
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback is {self.callback!r}: give a function, or None")
+        # Calls of ``partial_fit`` have no checkpoint, and leave that of ``fit`` as it is.
+        if more.get("checkpoint") is not None:
+            self._begun = more["start"]
         with reporter(self.progress, self.callback) as callback:
             run = train(*data, threads=self.threads, callback=callback, **more)
-        self.__dict__.update(keep or {})
-        self._take(run)
+            # At once, so that Ctrl-C cannot come between.
+            self.__dict__.update(keep or {})
+            self._take(run, more.get("checkpoint"))
         return self
 
-    def _take(self, run: dict[str, Any]) -> None:
+    def _take(self, run: dict[str, Any], checkpoint: str | None) -> None:
         """Keep the result of a run, and raise what ended it early."""
         self.model_ = run["model"]
         self.stop_reason_ = run["stop"]
@@ -86,8 +101,20 @@ class Trained(Labeller[Worker]):
         names = ("passes", "objective", "dev_score")
         self.history_ = {name: list(column) for name, column in zip(names, columns)}
         self.__dict__.pop("_tagger", None)
-        if run["raised"] is not None:
-            raise run["raised"]
+        try:
+            if checkpoint is not None:
+                self._after(run["stop"], checkpoint)
+        finally:
+            if run["raised"] is not None:
+                raise run["raised"]
+
+    def _after(self, stop: str, checkpoint: str) -> None:
+        """Forget where a run with a checkpoint began, unless it can be resumed. Warn if it cannot be, although it was interrupted."""
+        if stop != "interrupted":
+            del self._begun
+        elif "auto" in (self.sigma, self.l1) and not os.path.exists(checkpoint):
+            message = f"{checkpoint}: the run was interrupted while it chose penalties, and left no checkpoint: fit begins anew"
+            warnings.warn(message, RuntimeWarning, stacklevel=5)
 
 
 def development(X_dev: Any, y_dev: Any) -> tuple[Any, Any] | None:

@@ -7,6 +7,10 @@ from typing import Any, TypeVar
 from crfkit import _crfkit
 from crfkit._base import check_lengths, weights_of
 from crfkit._fit import Trained, development, text_of, token_weights_of
+from crfkit.errors import SettingError
+
+# The estimator of each kind of links.
+_ESTIMATORS = {"factorial chain": "FactorialCRF", "skip chain": "SkipChainCRF"}
 
 Fit = TypeVar("Fit", bound="Linked")
 
@@ -19,8 +23,15 @@ class Linked(Trained[_crfkit.LinkedTagger]):
     standardise: bool
     inference: str | None
 
+    # What links the labels of its models.
+    _links: str
+
     def _worker(self, model: _crfkit.Model) -> _crfkit.LinkedTagger:
-        return _crfkit.LinkedTagger(model)
+        worker = _crfkit.LinkedTagger(model)
+        if worker.links != self._links:
+            mine, other = type(self).__name__, _ESTIMATORS[worker.links]
+            raise SettingError(f"{mine} takes models of {self._links}s, but this one is of {worker.links}s: use {other}")
+        return worker
 
     def _skip(self) -> tuple[str, bool] | None:
         """The rule of a skip chain, and whether its links have the features of both ends."""

@@ -6,13 +6,15 @@ import contextlib
 import sys
 from typing import Any, Callable, Iterator
 
+import numpy as np
+
 Callback = Callable[[dict[str, Any]], Any]
 
 
 def _bar(progress: bool | str) -> Any:
-    if progress not in (True, False, "auto"):
+    if not (isinstance(progress, str) and progress == "auto") and not (isinstance(progress, (int, np.bool_)) and progress in (0, 1)):
         raise TypeError(f'progress is {progress!r}: give True, False or "auto"')
-    if progress is False or (progress == "auto" and not sys.stderr.isatty()):
+    if not (sys.stderr.isatty() if progress == "auto" else progress):
         return None
     try:
         from tqdm.auto import tqdm

@@ -66,7 +66,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         With development data, training stops after this many evaluations without a better score.
     warm_start : bool
         Whether ``fit`` starts from the weights of the last fit. The model still has the labels and features of the new data alone; to keep
-        the old ones too, use ``partial_fit``.
+        the old ones too, use ``partial_fit``. A run that resumes from its ``checkpoint`` goes on where it was instead.
     progress : bool or "auto"
         Whether to show a progress bar. ``auto`` shows one on terminals if tqdm is installed.
     callback : callable or None
@@ -75,7 +75,10 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     checkpoint : path or None
         A file for the state of the run. It is written every ten seconds, and when Ctrl-C or the callback stops the run. If the file exists, ``fit``
         resumes that run and ends in the same model; a file that belongs to other data or parameters is an error. The file is removed when
-        training ends by itself. Do not use it in searches and cross-validation, where many runs would share the file. ``partial_fit`` ignores it.
+        training ends by itself. With ``warm_start``, the run that resumes is still the one that began at the model before it: the file decides, and not
+        the model of the interruption. There is no file yet while ``"auto"`` tries penalties or while first weights are computed, so
+        a run that is interrupted then begins anew; the former is a ``RuntimeWarning``. Do not use a checkpoint in searches and cross-validation, where many
+        runs would share the file. ``partial_fit`` ignores it.
     params : dict or None
         Further settings, such as ``{"eta0": 0.1}``, or ``{"order": 2}`` for weights of three neighbouring labels.
 
@@ -101,6 +104,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     (2, 3)
     """
 
+    _kind = "chain"
     min_count: int
     states: str
     transitions: str

@@ -43,6 +43,7 @@ class EmpiricalTagger(Labels):
     ['DET', 'NOUN', 'VERB']
     """
 
+    _kind = "empirical chain"
     method: str
     pairs: str
     smoothing: float

@@ -39,6 +39,8 @@ class FactorialCRF(Linked):
     [(2, 2), (2, 2)]
     """
 
+    _links = "factorial chain"
+
     def __init__(
         self,
         *,

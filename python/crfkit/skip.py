@@ -16,7 +16,7 @@ class SkipChainCRF(Linked):
 
     ``X`` is a list of sequences of words, or of lists of fields, from which the template makes features; a sequence may also be a tuple
     ``(tokens, array)`` with an array of numbers (tokens, numbers). ``y`` is a list of lists of labels. The graph of a sequence with links has
-    loops, so inference is approximate where exact inference would be too expensive.
+    loops, so inference is approximate unless ``inference`` says otherwise.
 
     Parameters
     ----------
@@ -27,7 +27,9 @@ class SkipChainCRF(Linked):
     skip_features : bool
         Whether links have weights for the features of both tokens, besides one weight for each pair of labels.
     inference : str or None
-        The engine for marginals: ``exact``, ``loopy-bp``, ``trw``, ``mean-field``, ...; ``None`` chooses by the data.
+        The engine for marginals, in training and afterwards: ``loopy-bp`` (the default, ``None``), ``exact``, ``trw``, ``mean-field`` or
+        ``double-loop``. Belief propagation is exact up to its tolerance for sequences without links, and approximate for others. ``exact`` raises
+        an error if the links of a sequence need tables larger than ``params={"memory_limit": bytes}``, by default 1 GiB.
     objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
         As for ``ChainCRF``; without a template it is the preset ``default``.
 
@@ -43,6 +45,7 @@ class SkipChainCRF(Linked):
     (5, 2)
     """
 
+    _links = "skip chain"
     skip: str
     skip_features: bool
 

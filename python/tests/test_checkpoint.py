@@ -1,6 +1,8 @@
 """Runs that are interrupted and resumed."""
 
+import copy
 import os
+import pickle
 import signal
 import stat
 import warnings
@@ -165,3 +167,71 @@ def test_partial_fit_and_objectives_have_no_checkpoint(tmp_path):
     assert not path.exists()
     with pytest.raises(crfkit.SettingError, match="checkpoint is no part"):
         crfkit.Objective.chain(X, y, checkpoint=path)
+
+
+@pytest.mark.parametrize("kind,data,settings", KINDS[:1] + KINDS[4:])
+def test_a_warm_start_that_is_interrupted_resumes(kind, data, settings, tmp_path):
+    """The checkpoint decides, and not the model of the interruption, which would be another start."""
+    X, y = data()
+    path = tmp_path / "state"
+
+    def after(reports):
+        left = iter(range(reports))
+        return lambda state: next(left, None) is not None
+
+    settings = {**settings, "warm_start": True}
+    first = kind(**settings).fit(X[: len(X) // 2], y[: len(X) // 2])
+    whole = copy.deepcopy(first).fit(X, y).model_.to_bytes()
+    crf = first.set_params(checkpoint=path)
+    for reports in (1, 2):
+        assert crf.set_params(callback=after(reports)).fit(X, y).stop_reason_ == "interrupted" and path.exists()
+        assert crf.model_.to_bytes() != whole
+    crf = pickle.loads(pickle.dumps(crf.set_params(callback=None)))
+    assert crf.fit(X, y).model_.to_bytes() == whole
+    assert not path.exists()
+    # The next run starts where this one ended.
+    again = copy.deepcopy(crf).fit(X, y).model_.to_bytes()
+    assert crf.set_params(checkpoint=None).fit(X, y).model_.to_bytes() == again
+
+
+def test_the_first_run_of_a_warm_start_resumes(tmp_path):
+    X, y = sentences()
+    path = tmp_path / "state"
+    settings = {"optimizer": "lbfgs", "warm_start": True, "checkpoint": path}
+    crf = ChainCRF(callback=lambda state: state["passes"] < 3, **settings).fit(X, y)
+    assert path.exists()
+    whole = ChainCRF(optimizer="lbfgs").fit(X, y).model_.to_bytes()
+    assert crf.set_params(callback=None).fit(X, y).model_.to_bytes() == whole
+    # Without the file there is nothing to resume: the model of the interruption is the start.
+    crf = ChainCRF(callback=lambda state: state["passes"] < 3, **settings).fit(X, y)
+    path.unlink()
+    stopped = ChainCRF.from_model(crf.model_, optimizer="lbfgs", warm_start=True).fit(X, y)
+    assert crf.set_params(callback=None).fit(X, y).model_.to_bytes() == stopped.model_.to_bytes()
+
+
+@pytest.mark.parametrize("auto", [{"sigma": "auto"}, {"l1": "auto"}])
+def test_a_search_for_penalties_that_is_interrupted_says_that_it_has_no_checkpoint(auto, tmp_path):
+    X, y = sentences()
+    path = tmp_path / "state"
+    with pytest.warns(RuntimeWarning, match="while it chose penalties, and left no checkpoint") as heard:
+        crf = ChainCRF(optimizer="lbfgs", checkpoint=path, callback=lambda state: False, **auto).fit(X, y)
+    assert crf.stop_reason_ == "interrupted" and not path.exists()
+    assert str(path) in str(heard[0].message) and heard[0].filename == __file__
+
+    def fails(state):
+        raise KeyError("why not")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(KeyError):
+            ChainCRF(optimizer="lbfgs", checkpoint=path, callback=fails, **auto).fit(X, y)
+    whole, seen = ChainCRF(optimizer="lbfgs", callback=lambda state: None, **auto).fit(X, y), []
+
+    def interrupted(state):
+        # A run of its own follows the search: its passes count from the start.
+        seen.append(state["passes"])
+        return len(seen) < len(whole.history_["passes"]) - 2
+
+    crf = ChainCRF(optimizer="lbfgs", checkpoint=path, callback=interrupted, **auto).fit(X, y)
+    assert crf.stop_reason_ == "interrupted" and path.exists()
+    assert ChainCRF(optimizer="lbfgs", checkpoint=path, **auto).fit(X, y).model_.to_bytes() == whole.model_.to_bytes()

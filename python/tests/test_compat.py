@@ -1,7 +1,11 @@
 """The replacements for sklearn-crfsuite and python-crfsuite."""
 
 import math
+import os
 import pickle
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -128,7 +132,6 @@ def test_messages_and_subclasses(tmp_path):
 
 
 def test_files_are_those_of_crfsuite(model_file, tmp_path):
-    import os
     import stat
 
     with open(model_file, "rb") as file:
@@ -329,3 +332,40 @@ def test_metrics_and_scorers():
         sklearn_crfsuite.CRF(), {"c1": [0.1], "c2": [np.float64(0.1)]}, n_iter=1, cv=KFold(2), scoring=scorers.flat_accuracy
     )
     assert search.fit(X * 2, Y * 2).best_score_ > 0
+
+
+def test_subclasses_of_the_estimator_have_parameters_of_their_own():
+    sklearn = pytest.importorskip("sklearn.base")
+
+    class Hides(sklearn_crfsuite.CRF):
+        def __init__(self, c2=0.5, words=3):
+            super().__init__(algorithm="lbfgs", c1=0.25, c2=c2, max_iterations=20)
+            self.words = words
+
+    class Passes(sklearn_crfsuite.CRF):
+        def __init__(self, words=3, **given):
+            super().__init__(**given)
+            self.words = words
+
+    hides = Hides(words=5)
+    assert hides.get_params() == {"c2": 0.5, "words": 5} and repr(hides) == "Hides(words=5)"
+    plain = sklearn_crfsuite.CRF(c1=0.25, c2=0.5, max_iterations=20).fit(X, Y)
+    assert sklearn.clone(hides).fit(X, Y).state_features_ == plain.state_features_
+    passes = sklearn.clone(Passes(words=5, c1=0.25, c2=0.5, max_iterations=20))
+    assert passes.words == 5 and passes.get_params()["c1"] == 0.25 and "given" not in passes.get_params()
+    assert passes.fit(X, Y).state_features_ == plain.state_features_
+    assert repr(Passes(c2=0.5)) == "Passes(c2=0.5)"
+
+
+def test_ctrl_c_ends_calibration():
+    """The learning rate of l2sgd is found by short runs, which hear signals as the run itself does."""
+    random = np.random.default_rng(1)
+    trainer = pycrfsuite.Trainer("l2sgd", {"max_iterations": 1, "calibration.max_trials": 200, "calibration.candidates": 100}, verbose=False)
+    for _ in range(1000):
+        trainer.append([[f"f{k}" for k in random.integers(0, 500, 20)] for _ in range(20)], [f"L{k}" for k in random.integers(0, 30, 20)])
+    begin = time.monotonic()
+    pressed = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        pressed.start()
+        trainer.train("")
+    assert time.monotonic() - begin < 10

@@ -4,12 +4,14 @@ import collections.abc
 import copy
 import pickle
 import re
+import sys
+import types
 
 import numpy as np
 import pytest
 
 import crfkit
-from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF, Model, text
+from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF, Model, SkipChainCRF, text
 
 X = [[{"word": "Ada", "upper": True}, {"word": "sings", "length": 2}], [{"word": "dogs"}, {"word": "bark"}]]
 Y = [["NAME", "O"], ["O", "O"]]
@@ -320,6 +322,17 @@ def test_an_estimator_with_parameters_of_its_own():
     assert list(copy.deepcopy(own).predict(X)) == Y
 
 
+def test_an_estimator_that_passes_keywords_on():
+    class Own(ChainCRF):
+        def __init__(self, words=3, **given):
+            super().__init__(**given)
+            self.words = words
+
+    own = Own(passes=20)
+    assert own.get_params()["passes"] == 20 and own.get_params()["words"] == 3 and "given" not in own.get_params()
+    assert repr(own.set_params(sigma=2.0)) == "Own(passes=20, sigma=2.0)"
+
+
 def test_nodes_of_a_graph_that_are_no_dict():
     for nodes in (np.zeros((2, 1)), None, 3):
         with pytest.raises(TypeError, match=r"X\[0\]\['nodes'\] is .*: give a dict"):
@@ -327,7 +340,7 @@ def test_nodes_of_a_graph_that_are_no_dict():
 
 
 def test_settings_of_a_wrong_type(tmp_path):
-    for params in ({"template": 3}, {"constraint": ["a"]}, {"progress": "always"}, {"progress": None}):
+    for params in ({"template": 3}, {"constraint": ["a"]}, {"progress": "always"}, {"progress": None}, {"progress": 2}, {"progress": np.zeros(2)}):
         [(name, value)] = params.items()
         with pytest.raises(TypeError, match=re.escape(f"{name} is {value!r}: give")):
             ChainCRF(**params).fit(X, Y)
@@ -339,3 +352,50 @@ def test_a_path_that_is_empty(crf):
     for use in (lambda: crf.model_.save(""), lambda: chain(checkpoint="").fit(X, Y), lambda: Model.load("")):
         with pytest.raises(FileNotFoundError):
             use()
+
+
+@pytest.mark.parametrize("progress, bars", [(0, 0), (False, 0), (np.False_, 0), (1, 1), (True, 1), (np.True_, 1), ("auto", 0)])
+def test_progress_may_be_a_number(progress, bars, monkeypatch):
+    made = []
+
+    class Bar:
+        def __init__(self, **_):
+            made.append(self)
+
+        def set_postfix(self, _):
+            pass
+
+        def close(self):
+            pass
+
+    module = types.ModuleType("tqdm.auto")
+    module.tqdm = Bar
+    monkeypatch.setitem(sys.modules, "tqdm", types.ModuleType("tqdm"))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", module)
+    ChainCRF(progress=progress, passes=3).fit(X, Y)
+    assert len(made) == bars
+
+
+def test_models_of_another_kind_are_rejected():
+    labels = [["A", "B"], ["B", "A"]]
+    image, edges = np.eye(2), [[0, 1]]
+    fitted = [
+        chain().fit(X, Y),
+        EmpiricalTagger().fit(WORDS, labels),
+        SkipChainCRF().fit(WORDS, labels),
+        FactorialCRF().fit(WORDS, [[(label, label) for label in y] for y in labels]),
+        GridCRF(passes=2).fit([image], [image.astype(int)]),
+        GraphCRF(passes=2).fit([(image, edges)], [["a", "b"]]),
+    ]
+    for one in fitted:
+        for other in fitted:
+            if one is other:
+                assert type(one).from_model(one.model_).model_ is one.model_
+                continue
+            with pytest.raises(crfkit.SettingError, match="kind|models of"):
+                type(one).from_model(other.model_)
+        for wrong in (None, "model", one):
+            with pytest.raises(TypeError, match="model is .*: give a Model"):
+                type(one).from_model(wrong)
+    with pytest.raises(crfkit.SettingError, match="FactorialCRF takes models of factorial chains, but this one is of skip chains: use SkipChainCRF"):
+        FactorialCRF.from_model(fitted[2].model_)

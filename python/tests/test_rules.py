@@ -1,7 +1,9 @@
 """Labels that are known, forbidden or missing; explanations, temperatures and scores."""
 
+import collections
 import itertools
 import math
+import types
 
 import numpy as np
 import pytest
@@ -53,6 +55,11 @@ def test_allowed_labels(crf):
     free = tagger.tag(x)
     for allowed in ({1: ["O", "B-ANI"], 2: "I-PER"}, [None, ("O", "B-ANI"), "I-PER"]):
         check_given(tagger.tag(x, allowed=allowed), free, labels, lambda names: names[1] in ("O", "B-ANI") and names[2] == "I-PER")
+    given = tagger.tag(x, allowed={1: "O", 2: ["I-PER", "O"]})
+    mappings = (types.MappingProxyType, collections.UserDict, collections.ChainMap)
+    for mapping in (dict, *mappings):
+        found = tagger.tag(x, allowed=mapping({1: "O", 2: ["I-PER", "O"], 0: None}))
+        assert found.labels == given.labels and np.array_equal(found.marginals, given.marginals)
     assert tagger.tag(x, allowed={}).labels == free.labels
     assert tagger.tag(x).labels == free.labels, "what was allowed before is forgotten"
     iob2 = crf.model_.tagger(constraint="iob2")
@@ -69,9 +76,12 @@ def test_allowed_labels(crf):
         ({0: "Z"}, crfkit.DataError, "no label `Z`"),
         ({0: 5}, TypeError, "give a label or a list of labels"),
         ({0: [5]}, TypeError, "give a label or a list of labels"),
-        ({0: []}, crfkit.DataError, "no labelling"),
         (["O"], crfkit.DataError, "1 entries, but the sequence has 3 tokens"),
         ("O", TypeError, "allowed is 'O' .str.: give a dict"),
+        (b"OOO", TypeError, "allowed is b'OOO' .bytes.: give a dict"),
+        ({"O", "B-PER", "I-PER"}, TypeError, "allowed is .* .set.: give a dict"),
+        ({1: []}, crfkit.DataError, "allowed has no label for token 1"),
+        (types.MappingProxyType({9: "O"}), crfkit.DataError, "token 9"),
     ],
 )
 def test_bad_allowed_labels(crf, allowed, error, message):

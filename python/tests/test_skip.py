@@ -87,3 +87,15 @@ def test_mistakes():
         SkipChainCRF().fit([["a", "b"]], [["O"]])
     with pytest.raises(crfkit.DataError, match="array"):
         SkipChainCRF().fit([np.zeros((2, 1))], [["O", "O"]])
+
+
+def test_engines():
+    """By default it is belief propagation; exact inference is asked for, and rejected where its tables would be too large."""
+    X = [["a", "b", "a", "b", "a", "b", "a", "b"], ["b", "a", "b", "b", "a", "a", "b", "a"]]
+    y = [["X", "Y", "X", "X", "Y", "Y", "X", "Y"], ["Y", "X", "X", "Y", "Y", "X", "Y", "X"]]
+    settings = {"skip": "same(0)", "optimizer": "lbfgs", "sigma": 10.0, "template": "U:%x[0,0]\nB\n"}
+    found = {engine: SkipChainCRF(inference=engine, **settings).fit(X, y) for engine in (None, "loopy-bp", "exact")}
+    near = {engine: np.concatenate(crf.predict_marginals(X)) for engine, crf in found.items()}
+    assert np.array_equal(near[None], near["loopy-bp"]) and np.abs(near[None] - near["exact"]).max() > 0.01
+    with pytest.raises(crfkit.SettingError, match="memory"):
+        SkipChainCRF(inference="exact", params={"memory_limit": 1000}, **settings).fit(X, y)

@@ -172,11 +172,52 @@ def test_a_stream_is_labelled_as_it_comes():
 
     stream = tagger.tag_stream(endless())
     assert taken == []
-    assert list(next(stream)) == Y[0] and len(taken) == 1
-    assert [list(tagged) for tagged in itertools.islice(stream, 3000)] == [Y[(k + 1) % 2] for k in range(3000)]
-    assert len(taken) < 3001 + 1025
-    assert [list(tagged) for tagged in tagger.tag_stream(X * 100, threads=2)] == Y * 100
+    for count in range(1, 300):
+        assert list(next(stream)) == Y[(count - 1) % 2] and len(taken) == count
+    taken.clear()
+    stream = tagger.tag_stream(endless(), batch=100, threads=2)
+    assert [list(tagged) for tagged in itertools.islice(stream, 301)] == [Y[k % 2] for k in range(301)]
+    assert len(taken) == 400
+    assert [list(tagged) for tagged in tagger.tag_stream(X * 1000, threads=2)] == Y * 1000
     assert list(tagger.tag_stream(iter(()))) == []
+
+
+def test_an_answer_does_not_wait_for_the_next_sequence():
+    """As in a dialogue: the next sequence comes only when the last one is answered."""
+    tagger, answers = models(1)[0].tagger(), []
+
+    def dialogue():
+        for number in range(20):
+            assert len(answers) == number
+            yield X[number % 2]
+
+    for tagged in tagger.tag_stream(dialogue()):
+        answers.append(list(tagged))
+    assert answers == Y * 10
+
+
+def test_sequences_of_a_stream_are_read_once():
+    """A sequence may be an iterator: those before a mistake must not be read a second time, when nothing is left of them."""
+    tagger = models(1)[0].tagger()
+    for batch in (None, 1, 2, 100):
+        stream = tagger.tag_stream([iter(X[0]), iter(X[1]), iter([5]), iter(X[0])], batch=batch)
+        assert list(next(stream)) == Y[0] and list(next(stream)) == Y[1]
+        with pytest.raises(TypeError, match=r"X\[2\]\[0\] is int"):
+            next(stream)
+
+
+def test_mistakes_in_a_stream_have_the_number_of_their_sequence():
+    tagger = models(1)[0].tagger()
+    for batch in (None, 1, 7):
+        stream = tagger.tag_stream(iter([*X * 20, [{"a": None}]]), batch=batch)
+        with pytest.raises(TypeError, match=r"X\[40\]\[0\]\['a'\] is None"):
+            list(stream)
+    stream = tagger.tag_stream(iter([*X * 2, np.zeros((2, 2))]), batch=3)
+    with pytest.raises(crfkit.DataError, match=r"X\[4\]"):
+        list(stream)
+    for wrong in (0, -1, 1.5, True, "many"):
+        with pytest.raises(crfkit.SettingError, match="batch is .*: give a whole number of at least 1"):
+            tagger.tag_stream(X, batch=wrong)
 
 
 def test_a_stream_that_fails_answers_what_came_before():

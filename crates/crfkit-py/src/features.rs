@@ -4,7 +4,7 @@ use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::keys::{Key, Keys};
 use crate::vectors::{beside, split, vectors_for};
-use crate::walk::{At, Name, Receiver, each_token, not_text, shown, text_of, walk};
+use crate::walk::{At, Name, Receiver, each_token, iterator, not_text, shown, text_of, walk};
 use crfkit::Place;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
@@ -19,6 +19,9 @@ use pyo3::types::PyDict;
 
 /// The label of tokens whose label is not known.
 pub(crate) const UNKNOWN: &str = "?";
+
+/// Bytes of a text whose memory is kept from one sequence to the next.
+const ROOM: usize = 4096;
 
 /// Turns Python's sequences into the library's, and keeps its memory between them.
 #[derive(Default)]
@@ -105,7 +108,10 @@ impl Receiver for Hashing {
 
     #[inline]
     fn text(&mut self, key: &mut Key, text: &str) {
-        self.sequence.add(key.with(text), 1.0);
+        match key.with(text) {
+            Some(name) => self.sequence.add(name, 1.0),
+            None => self.feature([key.prefix(), text, "", ""], 1.0),
+        }
     }
 }
 
@@ -180,7 +186,9 @@ impl Converter {
                 (0..rows).for_each(|_| hashing.sequence.finish_token());
             }
         }
-        let Hashing { mut sequence, text } = hashing;
+        let Hashing { mut sequence, mut text } = hashing;
+        text.clear();
+        text.shrink_to(ROOM);
         self.text = text;
         if let Some(array) = array.filter(|array| !sequence.is_empty() || array.shape()[0] > 0) {
             let vectors = vectors_for(sequence.len(), &array, &of.to_string())?;
@@ -292,7 +300,7 @@ fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
         return Err(wrong(item));
     }
     let mut row = Vec::new();
-    for field in item.try_iter().map_err(|_| wrong(item))? {
+    for field in iterator(item, || wrong(item))? {
         let field = field?;
         let text = text_of(&field).ok_or_else(|| wrong(&field))?;
         row.push(text.map_err(|_| not_text(&field, at))?.to_owned());

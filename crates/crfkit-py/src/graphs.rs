@@ -193,7 +193,8 @@ pub(crate) fn train_graph<'py>(
         None => None,
         Some(x) => {
             let inputs = graphs_of(py, &corpus.domain.types, x)?;
-            Some(Dev::from_inputs(&corpus.domain, &inputs).map_err(|error| raise(py, error))?)
+            let dev = py.detach(|| Dev::from_inputs(&corpus.domain, &inputs));
+            Some(dev.map_err(|error| raise(py, error))?)
         }
     };
     let start = start.map(|model| model.get().0.clone());

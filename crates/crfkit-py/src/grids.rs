@@ -193,7 +193,8 @@ pub(crate) fn train_grid<'py>(
         None => None,
         Some((x, y)) => {
             let inputs = pictures(py, x, Some(y), None)?;
-            Some(Dev::from_inputs(&corpus.domain, &inputs).map_err(|error| raise(py, error))?)
+            let dev = py.detach(|| Dev::from_inputs(&corpus.domain, &inputs));
+            Some(dev.map_err(|error| raise(py, error))?)
         }
     };
     let start = start.map(|model| model.get().0.clone());

@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 pub(crate) const SEPARATOR: &str = ":";
 /// The most keys that are kept.
 const MOST: usize = 256;
+/// The longest key that is kept, and the longest text that is kept behind one, in bytes. With [`MOST`], they bound the memory of all keys.
+const LONGEST: usize = 256;
 /// After so many dicts in a row of which most keys were new, keys are not kept any more.
 const PATIENCE: usize = 8;
 
@@ -24,10 +26,13 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key that has this text; `None` if that is empty.
+    /// The key that has this text; `None` if that is empty or too long.
     fn of(object: &Bound<'_, PyAny>, name: &str) -> Option<Self> {
+        if name.is_empty() || name.len() > LONGEST {
+            return None;
+        }
         let (text, hash) = ([name, SEPARATOR].concat(), HashedAttributes::hash_of(name));
-        (!name.is_empty()).then(|| Key { object: object.clone().unbind(), text, len: name.len(), hash })
+        Some(Key { object: object.clone().unbind(), text, len: name.len(), hash })
     }
 
     /// The text of the key.
@@ -45,12 +50,15 @@ impl Key {
         self.hash
     }
 
-    /// The name of the feature that has a text as its value.
+    /// The name of the feature that has a text as its value; `None` if the text is too long to be kept.
     #[inline]
-    pub(crate) fn with(&mut self, text: &str) -> &str {
+    pub(crate) fn with(&mut self, text: &str) -> Option<&str> {
+        if text.len() > LONGEST {
+            return None;
+        }
         self.text.truncate(self.len + SEPARATOR.len());
         self.text.push_str(text);
-        &self.text
+        Some(&self.text)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::features::{Converter, UNKNOWN};
-use crate::walk::{Name, not_text, shown, text_of};
+use crate::walk::{Name, iterator, not_text, shown, text_of};
 use crfkit::chain::Sequence;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -35,7 +35,7 @@ pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: bool) -
     if labels.is_instance_of::<PyString>() {
         return Err(no_list());
     }
-    for label in labels.try_iter().map_err(|_| no_list())? {
+    for label in iterator(labels, no_list)? {
         let label = label?;
         let empty = |text: &str| match text.is_empty() {
             false => Ok(()),

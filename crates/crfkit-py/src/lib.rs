@@ -1,7 +1,7 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
 //! It holds no algorithm. `features`, `labels`, `reading`, `walk`, `keys` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
-//! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `linked` has factorial and skip chains and models of counts, `asked` and `stored` belong to `tagger` and `tagged`, `workers` are
+//! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `linked` has factorial and skip chains and models of counts, `asked`, `many` and `stored` belong to `tagger` and `tagged`, `workers` are
 //! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
 mod asked;
@@ -12,6 +12,7 @@ mod grids;
 mod keys;
 mod labels;
 mod linked;
+mod many;
 mod model;
 mod objective;
 mod reading;
@@ -40,6 +41,8 @@ mod _crfkit {
     use super::grids::{PyGridTagger, train_grid};
     #[pymodule_export]
     use super::linked::{PyLinkedTagger, train_empirical, train_linked};
+    #[pymodule_export]
+    use super::many::tag_part;
     #[pymodule_export]
     use super::model::{PyModel, empty_crfsuite, model_from_bytes, write_file};
     #[pymodule_export]

@@ -6,7 +6,7 @@ use crate::labels::{DEV_NAMES, Given, NAMES};
 use crate::model::PyModel;
 use crate::reading::with_template;
 use crate::settings::{parse, read_settings};
-use crate::train::{Begin, pairs, train_corpus};
+use crate::train::{Begin, PART, pairs, train_corpus};
 use crate::vectors::{split, without};
 use crate::walk::{Name, each_sequence};
 use crate::workers::Workers;
@@ -125,11 +125,10 @@ pub(crate) fn train_linked<'py>(
     };
     let columns = sequences[0].columns();
     let template = if words { reading.template.as_deref() } else { Some(PAIRS_OF_LABELS) };
-    let trainer = with_template(Trainer::new(), template);
+    let templates = with_template(Trainer::new(), template).templates(columns - labels);
     let build = || {
-        let templates = trainer.templates(columns - labels)?;
         let mut builder =
-            LinkedBuilder::new(reading.links()?, templates, columns, (columns - labels..columns).collect())?;
+            LinkedBuilder::new(reading.links()?, templates?, columns, (columns - labels..columns).collect())?;
         builder = match settings.scaling {
             _ if reading.standardise => builder.standardise(),
             Scaling::None => builder.without_centring(),
@@ -140,7 +139,7 @@ pub(crate) fn train_linked<'py>(
         let dev = dev.as_ref().map(|dev| Dev::from_inputs(&corpus.domain, dev)).transpose()?;
         Ok((corpus, dev))
     };
-    let (corpus, dev) = build().map_err(|error| raise(py, error))?;
+    let (corpus, dev) = py.detach(build).map_err(|error| raise(py, error))?;
     let start = start.map(|model| model.get().0.clone());
     let begin = Begin { settings, start, checkpoint, threads: Threads::count(threads) };
     train_corpus(py, corpus, dev, begin, callback)
@@ -231,6 +230,15 @@ impl PyLinkedTagger {
     fn names(&self) -> Vec<Vec<String>> {
         self.0.model().domain.labels.clone()
     }
+
+    /// What links the labels: ``"factorial chain"`` or ``"skip chain"``.
+    #[getter]
+    fn links(&self) -> &'static str {
+        match self.0.model().domain.links {
+            Links::Factorial => "factorial chain",
+            Links::SkipChain { .. } => "skip chain",
+        }
+    }
 }
 
 impl PyLinkedTagger {
@@ -290,18 +298,27 @@ pub(crate) fn train_empirical(
 fn each_row(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
-    mut each: impl FnMut(&Columns, usize) -> crfkit::Result<()>,
+    mut each: impl FnMut(&Columns, usize) -> crfkit::Result<()> + Send,
 ) -> PyResult<()> {
-    let mut converter = Converter::default();
+    let (mut converter, mut part) = (Converter::default(), Vec::with_capacity(PART));
+    // The interpreter's lock is released while many are counted, which would cost more than counting one.
+    let mut all = |part: &mut Vec<Columns>| {
+        let counted = x.py().detach(|| part.drain(..).try_for_each(|rows| each(&rows, rows.columns() - 1)));
+        counted.map_err(|error| raise(x.py(), error))
+    };
     for (k, pair) in pairs(x, y)? {
         let (tokens, labels) = pair?;
         let sequence = Given::plain(Form::Rows).labelled(&mut converter, &tokens, &labels, k)?;
         let sequence = without(sequence, x.py(), k)?;
-        if let Sequence::Columns { rows, .. } = &sequence
+        if let Sequence::Columns { rows, .. } = sequence
             && !rows.is_empty()
         {
-            each(rows, rows.columns() - 1).map_err(|error| raise(x.py(), error))?;
+            part.push(rows);
+        }
+        if part.len() == PART {
+            all(&mut part)?;
+            x.py().check_signals()?;
         }
     }
-    Ok(())
+    all(&mut part)
 }

@@ -354,5 +354,6 @@ pub(crate) fn write_file(py: Python<'_>, path: PathBuf, data: &[u8]) -> PyResult
 /// Read a model from the bytes of its file. Pickled models are read by this function.
 #[pyfunction]
 pub(crate) fn model_from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<PyModel> {
-    Model::from_bytes(data).map(PyModel).map_err(|error| raise(py, error))
+    // Nobody changes bytes, and a bytearray has been copied.
+    py.detach(|| Model::from_bytes(data)).map(PyModel).map_err(|error| raise(py, error))
 }

@@ -5,8 +5,8 @@ use crate::features::{Converter, Input, Tokens};
 use crate::model::{PyModel, form_of};
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
-use crate::walk::{Name, each_sequence, shown};
-use crate::workers::{PART, Workers, locked};
+use crate::walk::{Name, iterator, shown};
+use crate::workers::{Workers, locked};
 use crate::{Form, Threads};
 use crfkit::any::{AnyModel, Ensemble, Member};
 use crfkit::chain::Sequence;
@@ -60,7 +60,7 @@ pub(crate) struct PyTagger {
     /// Names of the labels, as Python's strings.
     pub(crate) names: Vec<Py<PyString>>,
     /// Converters that no thread has at the moment.
-    converters: Mutex<Vec<Converter>>,
+    pub(crate) converters: Mutex<Vec<Converter>>,
     models: Vec<Model>,
     constraint: Option<String>,
     at_most_once: Vec<String>,
@@ -114,7 +114,12 @@ impl PyTagger {
     }
 
     /// Makes a sequence to be labelled of what Python gives.
-    fn input(&self, converter: &mut Converter, x: &Bound<'_, PyAny>, of: Name<'_>) -> PyResult<Input> {
+    pub(crate) fn input(
+        &self,
+        converter: &mut Converter,
+        x: &Bound<'_, PyAny>,
+        of: Name<'_>,
+    ) -> PyResult<Input> {
         match (self.form, self.hashed) {
             (Form::Features, true) => converter.hashed(x, of),
             (form, _) => converter.sequence(x, None, 1.0, form, of).map(|named| Tokens::Named(named).into()),
@@ -122,7 +127,7 @@ impl PyTagger {
     }
 
     /// The best labelling of a sequence.
-    fn label(&self, worker: &mut Worker, input: &Input) -> crfkit::Result<Vec<u32>> {
+    pub(crate) fn label(&self, worker: &mut Worker, input: &Input) -> crfkit::Result<Vec<u32>> {
         if input.len() == 0 {
             return Ok(Vec::new());
         }
@@ -165,20 +170,6 @@ impl PyTagger {
         Err(setting_error(py, message))
     }
 
-    /// Converts and labels many sequences.
-    fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<Threads>) -> PyResult<Vec<(Input, Vec<u32>)>> {
-        let mut converter = Converter::default();
-        // A thread must be worth its start.
-        let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
-        let threads = Threads::count(given).min(parts);
-        let inputs = each_sequence(xs)?
-            .enumerate()
-            .map(|(number, x)| self.input(&mut converter, &x?, Name::x(number)));
-        let label =
-            |worker: &mut Worker, input: Input| self.label(worker, &input).map(|labels| (input, labels));
-        self.workers.as_they_come(xs.py(), inputs, threads, label)
-    }
-
     /// Labels as a list of names.
     pub(crate) fn named<'py>(&self, py: Python<'py>, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, labels.iter().map(|&label| &self.names[label as usize]))
@@ -213,7 +204,7 @@ fn models_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Model>> {
     let model = |item: PyResult<Bound<'_, PyAny>>| {
         item?.cast::<PyModel>().map(|model| model.get().0.clone()).map_err(|_| wrong())
     };
-    given.try_iter().map_err(|_| wrong())?.map(model).collect()
+    iterator(given, wrong)?.map(model).collect()
 }
 
 #[pymethods]
@@ -230,8 +221,8 @@ impl PyTagger {
 
     /// Label a sequence: a list with an entry per token.
     ///
-    /// ``allowed`` names the labels that tokens may have: a dict from the numbers of tokens to a label or a list of labels, or a list
-    /// with an entry per token, ``None`` for all labels. Everything that is asked of the answer is then given that the other labels are
+    /// ``allowed`` names the labels that tokens may have: a mapping from the numbers of tokens to a label or a list of labels, or a list
+    /// of these with an entry per token. ``None`` stands for all labels. Everything that is asked of the answer is then given that the other labels are
     /// impossible.
     #[pyo3(signature = (x, *, allowed=None))]
     fn tag(
@@ -309,23 +300,23 @@ impl PyTagger {
         threads: Option<Threads>,
     ) -> PyResult<Vec<PyTagged>> {
         let tagged = |(input, labels)| PyTagged { tagger: slf.clone().unbind(), input, labels };
-        Ok(slf.get().label_many(xs, threads)?.into_iter().map(tagged).collect())
+        Ok(slf.get().label_all(xs, threads)?.into_iter().map(tagged).collect())
     }
 
-    /// Label the sequences of an iterable that may be long or endless, such as the lines of a pipe. Returns an iterator of ``Tagged``, in order. It
-    /// reads some sequences ahead, at first one, later up to 1024. If the iterable raises an exception, the answers to the sequences before it
-    /// come first.
-    #[pyo3(signature = (xs, *, threads=None))]
+    /// Label the sequences of an iterable that may be long or endless, such as the lines of a pipe. Returns an iterator of ``Tagged``, in order.
+    ///
+    /// ``batch`` is the number of sequences that are read, and then labelled together on ``threads`` cores. By default, a list or tuple is labelled
+    /// in batches of 1024; of any other iterable, each sequence is labelled as soon as it comes, before the next one is read. Where they
+    /// come fast, a larger ``batch`` uses all cores. If the iterable raises an exception, the answers to the sequences before it come first.
+    #[pyo3(signature = (xs, *, batch=None, threads=None))]
     fn tag_stream<'py>(
         slf: &Bound<'py, Self>,
         xs: &Bound<'py, PyAny>,
+        batch: Option<&Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("crfkit.stream")?.getattr("tagged")?.call1((
-            slf,
-            xs,
-            threads.map(|Threads(threads)| threads),
-        ))
+        let threads = threads.map(|Threads(threads)| threads);
+        slf.py().import("crfkit.stream")?.getattr("tagged")?.call1((slf, xs, batch, threads))
     }
 
     /// The labels of many sequences as plain lists.
@@ -336,7 +327,7 @@ impl PyTagger {
         xs: &Bound<'py, PyAny>,
         threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        self.label_many(xs, threads)?.iter().map(|(_, labels)| self.named(py, labels)).collect()
+        self.label_all(xs, threads)?.iter().map(|(_, labels)| self.named(py, labels)).collect()
     }
 
     /// Cut running text into words, label them, and return the chunks as spans whose ``start`` and ``end`` count characters: ``text[start:end]``. Where labels

@@ -25,7 +25,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Sequences that the thread that reads them gets at a time: waking it for each would take longer than reading one.
-const PART: usize = 64;
+pub(crate) const PART: usize = 64;
 /// Parts that wait for that thread.
 const WAITING: usize = 4;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
@@ -148,8 +148,12 @@ fn supervise<'py>(
             stop.store(true, Ordering::Relaxed);
         }
         let (outcome, history, raised) = listen(py, &told, &answer, callback.as_ref(), &stop)?;
-        fed?;
-        let outcome = outcome.map_err(|error| raise(py, error))?;
+        let outcome = match (fed, outcome) {
+            (Ok(()), Ok(outcome)) => outcome,
+            // The library's error may follow from what ended the run, and must not hide it.
+            (Err(error), _) => return Err(raised.unwrap_or(error)),
+            (_, Err(error)) => return Err(raised.unwrap_or_else(|| raise(py, error))),
+        };
         let out = PyDict::new(py);
         out.set_item("model", Py::new(py, PyModel(outcome.model))?)?;
         out.set_item("stop", outcome.stop)?;
@@ -284,15 +288,18 @@ fn feed_all(
             some = true;
             part.push(Ok(sequence));
             // If it cannot be sent, the thread has an error to tell.
-            if part.len() == PART && !send(std::mem::replace(&mut part, Vec::with_capacity(PART))) {
-                break;
+            if part.len() == PART {
+                if !send(std::mem::replace(&mut part, Vec::with_capacity(PART))) {
+                    break;
+                }
+                py.check_signals()?;
             }
         }
         if !some {
             return Err(data_error(py, "X has no token: there is nothing to learn from".into()));
         }
         send(part);
-        py.check_signals()
+        Ok(())
     };
     let fed = all();
     if fed.is_err() {
@@ -316,8 +323,9 @@ fn listen(
     let (mut history, mut raised) = (Vec::new(), None);
     loop {
         let heard = py.detach(|| told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(POLL));
+        let mut done = None;
         match heard {
-            Ok(Message::Done(run)) => return Ok((*run, history, raised)),
+            Ok(Message::Done(run)) => done = Some(*run),
             Ok(Message::Report(report)) => {
                 history.push(report);
                 let more = match callback {
@@ -346,9 +354,15 @@ fn listen(
                 return Err(setting_error(py, "training ended without a result".into()));
             }
         }
+        // Also at the end: a signal that came with the result would be raised before anybody has kept the model.
         if let Err(signal) = py.check_signals() {
             stop.store(true, Ordering::Relaxed);
-            raised.get_or_insert(signal);
+            if let Some(earlier) = raised.replace(signal) {
+                raised.as_ref().inspect(|signal| signal.set_context(py, Some(earlier)));
+            }
+        }
+        if let Some(run) = done {
+            return Ok((run, history, raised));
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::errors::data_error;
 use crate::keys::{Key, Keys, SEPARATOR};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyIterator, PyList, PyMapping, PyString, PyTuple,
+};
 use std::fmt;
 
 /// Receives features.
@@ -173,7 +175,7 @@ fn walk_into(item: &Bound<'_, PyAny>, nest: Nest<'_>, at: &At<'_>, out: &mut imp
         }
         return Ok(());
     }
-    let items = item.try_iter().map_err(|_| {
+    let items = iterator(item, || {
         let place = Feature(at, [prefix, ""]);
         PyTypeError::new_err(format!("{place} is {}: give a dict or a list of strings", type_name(item)))
     })?;
@@ -220,21 +222,27 @@ fn pair(
     if let Ok(number) = value.cast::<PyFloat>() {
         return send([prefix, name, "", ""], number.value(), at, py, out);
     }
-    let is_number = value.is_instance_of::<PyInt>() || is_scalar(value);
-    if is_number && let Ok(number) = value.extract::<f64>() {
-        return send([prefix, name, "", ""], number, at, py, out);
+    if value.is_instance_of::<PyInt>() || is_scalar(value)? {
+        match value.extract::<f64>() {
+            Ok(number) => return send([prefix, name, "", ""], number, at, py, out),
+            Err(error) if is_no_number(&error, py) => {}
+            Err(error) => return Err(error),
+        }
     }
     let place = Feature(at, [prefix, name]);
     if value.is_instance_of::<PyInt>() {
         return Err(data_error(py, format!("{place} is {}: give a smaller number", shown(value))));
     }
-    let nested = !value.is_none() && value.try_iter().is_ok();
-    if !nested {
-        return Err(PyTypeError::new_err(format!(
+    let wrong = || {
+        PyTypeError::new_err(format!(
             "{place} is {}: give a string, a number, a boolean, or a dict or list of these",
             shown(value)
-        )));
+        ))
+    };
+    if value.is_none() {
+        return Err(wrong());
     }
+    iterator(value, wrong)?;
     if nest.depth == DEEPEST {
         // The name would be as long as the nest is deep.
         return Err(data_error(py, format!("{at} has features that are nested more than {DEEPEST} deep")));
@@ -286,7 +294,7 @@ pub(crate) fn each_token<'py>(
     if tokens.is_instance_of::<PyString>() || tokens.is_instance_of::<PyDict>() {
         return Err(wrong());
     }
-    Ok(Box::new(tokens.try_iter().map_err(|_| wrong())?))
+    Ok(Box::new(iterator(tokens, wrong)?))
 }
 
 /// The text of a string, or of bytes in UTF-8; `None` for any other object. See [`not_text`] for what has none.
@@ -317,19 +325,37 @@ pub(crate) fn not_text(object: &Bound<'_, PyAny>, at: impl fmt::Display) -> PyEr
 }
 
 /// The sequences of a list.
-pub(crate) fn each_sequence<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, pyo3::types::PyIterator>> {
+pub(crate) fn each_sequence<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
     let wrong = || PyTypeError::new_err(format!("X is {}: give a list of sequences", shown(given)));
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyDict>() {
         return Err(wrong());
     }
-    given.try_iter().map_err(|_| wrong())
+    iterator(given, wrong)
+}
+
+/// The iterator of an object, or this exception if it has none. Any other exception, such as Ctrl-C, is of the object's own code.
+pub(crate) fn iterator<'py>(
+    given: &Bound<'py, PyAny>,
+    wrong: impl FnOnce() -> PyErr,
+) -> PyResult<Bound<'py, PyIterator>> {
+    let none = |error: &PyErr| error.is_instance_of::<PyTypeError>(given.py());
+    given.try_iter().map_err(|error| if none(&error) { wrong() } else { error })
+}
+
+/// Whether an exception says that an object is no number, or none that fits.
+fn is_no_number(error: &PyErr, py: Python<'_>) -> bool {
+    error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyValueError>(py)
+        || error.is_instance_of::<PyOverflowError>(py)
 }
 
 /// Whether it is a number that is no `int` or `float`, as those of NumPy.
-fn is_scalar(value: &Bound<'_, PyAny>) -> bool {
-    let has = |name: &str| value.hasattr(name).unwrap_or(false);
-    (has("__float__") || has("__index__")) && !has("__len__")
-        || value.getattr("ndim").and_then(|ndim| ndim.extract::<usize>()).is_ok_and(|ndim| ndim == 0)
+fn is_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if (value.hasattr("__float__")? || value.hasattr("__index__")?) && !value.hasattr("__len__")? {
+        return Ok(true);
+    }
+    let axes = value.getattr_opt("ndim")?;
+    Ok(axes.is_some_and(|axes| axes.extract::<usize>().is_ok_and(|axes| axes == 0)))
 }
 
 fn type_name(object: &Bound<'_, PyAny>) -> String {

@@ -8,8 +8,9 @@ use crfkit::graph::Label;
 use crfkit::tag::{Labeller, Tagger};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Inputs that a worker takes at a time.
 pub(crate) const PART: usize = 32;
@@ -24,6 +25,77 @@ pub(crate) struct Workers<M: Labeller> {
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A worker begins every input anew, so one that panicked elsewhere leaves nothing behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The ends of a line. Every thread holds one end until it is ready, and [`wait`] the other.
+fn line() -> (Sender<()>, Mutex<Receiver<()>>) {
+    let (line, ready) = channel();
+    (line, Mutex::new(ready))
+}
+
+/// Waits until all threads are ready. A signal, such as Ctrl-C, tells them to stop.
+fn wait(py: Python<'_>, ready: &Mutex<Receiver<()>>, stop: &AtomicBool) -> PyResult<()> {
+    let mut signal = Ok(());
+    // Who gives the interpreter's lock away may wait for it.
+    while locked(ready).try_recv() == Err(TryRecvError::Empty) {
+        if py.detach(|| locked(ready).recv_timeout(POLL)) == Err(RecvTimeoutError::Timeout)
+            && let Err(error) = py.check_signals()
+        {
+            signal = Err(error);
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+    signal
+}
+
+/// Makes the inputs and gives them away in parts, until there are no more, one cannot be made, or there is a signal.
+fn make<I>(
+    py: Python<'_>,
+    inputs: impl Iterator<Item = PyResult<I>>,
+    signal: &mut PyResult<()>,
+    mut give: impl FnMut(usize, Vec<I>),
+) -> PyResult<()> {
+    let (mut part, mut number, mut made) = (Vec::with_capacity(PART), 0, Ok(()));
+    for input in inputs {
+        match input {
+            Ok(input) => part.push(input),
+            Err(error) => {
+                made = Err(error);
+                break;
+            }
+        }
+        if part.len() == PART {
+            give(number, std::mem::replace(&mut part, Vec::with_capacity(PART)));
+            number += 1;
+            *signal = py.check_signals();
+            if signal.is_err() {
+                break;
+            }
+        }
+    }
+    give(number, part);
+    made
+}
+
+/// Hears signals while the interpreter's lock is released.
+struct Ears<'a> {
+    /// When the interpreter was last asked.
+    asked: Instant,
+    signal: PyResult<()>,
+    stop: &'a AtomicBool,
+}
+
+impl Ears<'_> {
+    fn listen(&mut self) {
+        if self.asked.elapsed() < POLL {
+            return;
+        }
+        if let Err(error) = Python::attach(|py| py.check_signals()) {
+            self.signal = Err(error);
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.asked = Instant::now();
+    }
 }
 
 impl<M: Labeller> Workers<M> {
@@ -63,9 +135,7 @@ impl<M: Labeller> Workers<M> {
         if inputs.len() <= 1 {
             return py.detach(|| stretch(inputs)).map_err(|error| raise(py, error));
         }
-        // Every thread holds an end of the line until it is ready.
-        let (line, ready) = channel::<()>();
-        let ready = Mutex::new(ready);
+        let (line, ready) = line();
         let size = inputs.len().div_ceil(threads.clamp(1, inputs.len()));
         std::thread::scope(|scope| {
             let stretch = &stretch;
@@ -79,13 +149,7 @@ impl<M: Labeller> Workers<M> {
             };
             let parts: Vec<_> = inputs.chunks(size).map(begin).collect();
             drop(line);
-            let mut signal = Ok(());
-            while py.detach(|| locked(&ready).recv_timeout(POLL)) == Err(RecvTimeoutError::Timeout) {
-                if let Err(error) = py.check_signals() {
-                    signal = Err(error);
-                    stop.store(true, Ordering::Relaxed);
-                }
-            }
+            let signal = wait(py, &ready, &stop);
             let all: Vec<Result<Vec<T>>> = parts
                 .into_iter()
                 .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -97,60 +161,80 @@ impl<M: Labeller> Workers<M> {
     }
 
     /// Calls `task` with every input while others are still being made: this thread makes them, since only it may touch Python's objects,
-    /// and helps when it has made all. The results are in the order of the inputs.
+    /// and helps when it has made all. Returns the results in the order of the inputs, as far as there are any, and the first mistake, if there is
+    /// one. A signal, such as Ctrl-C, ends it at the next input; it is then the mistake, and there are no results.
     pub(crate) fn as_they_come<I: Send, T: Send>(
         &self,
         py: Python<'_>,
         inputs: impl Iterator<Item = PyResult<I>>,
         threads: usize,
         task: impl Fn(&mut Tagger<M>, I) -> Result<T> + Sync,
-    ) -> PyResult<Vec<T>> {
+    ) -> (Vec<T>, Option<PyErr>) {
         let (give, taken) = channel::<(usize, Vec<I>)>();
-        let taken = Mutex::new(taken);
-        let done = Mutex::new(Vec::new());
-        let work = || {
+        let (taken, done, stop) = (Mutex::new(taken), Mutex::new(Vec::new()), AtomicBool::new(false));
+        let work = |heed: &mut dyn FnMut()| {
             self.with(|worker| {
                 // The guard is gone before the work begins.
                 while let Ok((number, part)) = { locked(&taken).recv() } {
-                    let answers: Result<Vec<T>> = part.into_iter().map(|input| task(worker, input)).collect();
-                    locked(&done).push((number, answers));
+                    let (mut answers, mut mistake) = (Vec::with_capacity(part.len()), None);
+                    for input in part {
+                        heed();
+                        if stop.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        match task(worker, input) {
+                            Ok(answer) => answers.push(answer),
+                            Err(error) => {
+                                mistake = Some(error);
+                                break;
+                            }
+                        }
+                    }
+                    locked(&done).push((number, answers, mistake));
                 }
             });
         };
-        let made = std::thread::scope(|scope| {
-            (1..threads).for_each(|_| drop(scope.spawn(work)));
-            let (mut part, mut number) = (Vec::with_capacity(PART), 0);
-            let mut made = Ok(());
-            for input in inputs {
-                match input {
-                    Ok(input) => part.push(input),
-                    Err(error) => {
-                        made = Err(error);
-                        break;
-                    }
-                }
-                if part.len() == PART {
-                    // It fails only if nobody takes it, and then nobody misses it.
-                    let _ = give.send((number, std::mem::replace(&mut part, Vec::with_capacity(PART))));
-                    number += 1;
-                    if let Err(signal) = py.check_signals() {
-                        made = Err(signal);
-                        break;
-                    }
-                }
+        let (line, ready) = line();
+        let (made, signal) = std::thread::scope(|scope| {
+            let work = &work;
+            for _ in 1..threads {
+                let line = line.clone();
+                scope.spawn(move || {
+                    work(&mut || ());
+                    drop(line);
+                });
             }
-            let _ = give.send((number, part));
+            drop(line);
+            let mut signal = Ok(());
+            let made = make(py, inputs, &mut signal, |number, part| drop(give.send((number, part))));
             drop(give); // that is how workers hear that there is no more
-            py.detach(work);
-            made
+            if signal.is_ok() {
+                signal = py.detach(|| {
+                    let mut ears = Ears { asked: Instant::now(), signal: Ok(()), stop: &stop };
+                    work(&mut || ears.listen());
+                    ears.signal
+                });
+            }
+            if signal.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            let last = wait(py, &ready, &stop);
+            (made, signal.and(last))
         });
+        if let Err(signal) = signal {
+            return (Vec::new(), Some(signal));
+        }
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(number, _)| *number);
-        let parts: Result<Vec<Vec<T>>> = done.into_iter().map(|(_, answers)| answers).collect();
+        done.sort_by_key(|(number, ..)| *number);
+        let mut all = Vec::new();
+        for (_, answers, mistake) in done {
+            all.extend(answers);
+            if let Some(error) = mistake {
+                return (all, Some(raise(py, error)));
+            }
+        }
         // What could not be made comes after all that was.
-        let parts = parts.map_err(|error| raise(py, error))?;
-        made?;
-        Ok(parts.into_iter().flatten().collect())
+        (all, made.err())
     }
 
     /// The labels of many inputs.

@@ -68,6 +68,8 @@ def calibrate(x: Sequence[Any], y: Sequence[Any], given: dict[str, Any], tell: C
             run = _crfkit.train(xs, ys, settings("l2sgd", given, eta0=eta, **own))
         except ArithmeticError:
             return math.inf
+        if run["raised"] is not None:
+            raise run["raised"]
         ends = [objective for _, objective, *_ in run["history"] if objective is not None]
         return ends[-1] if ends else math.inf
 

@@ -76,9 +76,7 @@ class CRF(Estimator):
         keep_tempfiles: bool | None = False,
         trainer_cls: Any = None,
     ) -> None:
-        values = dict(locals())
-        for name in self._parameter_names():
-            setattr(self, name, values[name])
+        self._store(locals())
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
         """Train on sequences of features and their labels."""
@@ -106,7 +104,8 @@ class CRF(Estimator):
     def _given(self, algorithm: str) -> dict[str, Any]:
         """The parameters that are set, under CRFsuite's names."""
         known, given = DEFAULTS[algorithm], {}
-        for name in self._parameter_names():
+        # Not those of a subclass, which may hide some of them and have others of its own.
+        for name in CRF._parameter_names():
             value, full = getattr(self, name), _RENAMED.get(name, name)
             if name in _OWN or value is None:
                 continue
