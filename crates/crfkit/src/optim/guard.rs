@@ -45,6 +45,8 @@ impl Height {
 /// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
 ///
 /// If the value of an objective is no measure of progress, impossible losses alone decide.
+///
+/// A run that is stopped during the comparison keeps the weights that the method has found, and nothing is tried again.
 pub(super) fn minimize(
     mut method: Box<dyn Optimizer>,
     problem: &Problem,
@@ -80,7 +82,12 @@ pub(super) fn minimize(
             Ok(near) if matches!(near.stop, Stop::Gap | Stop::Watch) => return Ok(near),
             Ok(near) => {
                 let start = *height.get_or_insert_with(|| Height::of(problem, &start));
-                if Height::of(problem, &near.theta).below(&start) {
+                let end = Height::of(problem, &near.theta);
+                if problem.objective.stopped() && !(start.value + end.value).is_finite() {
+                    // A pass was cut short, so nothing is known against these weights.
+                    return Ok(Minimum { stop: Stop::Watch, ..near });
+                }
+                if end.below(&start) {
                     return Ok(near);
                 }
                 near.passes
@@ -88,6 +95,9 @@ pub(super) fn minimize(
             Err(Error::Diverged { passes, .. }) => passes,
             Err(other) => return Err(other),
         };
+        if problem.objective.stopped() {
+            return Ok(Minimum { theta: start, stop: Stop::Watch, passes });
+        }
         match method.gentler().filter(|_| attempt < RETRIES) {
             Some((gain, gentler)) => {
                 watch.restarts(passes, Restart::Gain(gain))?;
