@@ -69,9 +69,11 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
                 return Ok(());
             }
             let (mut held_out, mut before) = (Vec::new(), 0);
-            for path in data_paths(args) {
+            let mut reading = args.clone();
+            for (file, path) in data_paths(args).iter().enumerate() {
+                reading.dev_vectors = args.input.vectors.get(file).cloned();
                 let mut read = 0;
-                held_out.extend(sequences(args, &path, &second.model.domain, |number| {
+                held_out.extend(sequences(&reading, path, &second.model.domain, |number| {
                     read = number + 1;
                     !part.takes(before + number)
                 })?);
