@@ -26,6 +26,7 @@ use crfkit::train::{TrainOptions, train};
 use crfkit::typed::TypedDomain;
 use data::{TrainingData, counts, read_dev, recorded};
 use session::Session;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -129,12 +130,12 @@ impl<D: TrainingData> StartModels<D> {
     /// Names the labels of the model of --init that the training data does not have: the new model will not know them.
     fn lost_labels(&self, args: &TrainArgs, corpus: &Corpus<D>) -> Option<String> {
         let (Some(first), Some(Init::Model(path))) = (&self.init, &args.init) else { return None };
-        let new = corpus.domain.label_sets();
-        let lost = first.domain.label_sets().into_iter().flat_map(|old| {
-            let kept = new.iter().find(|new| new.name == old.name).map_or(&[][..], |new| &new.labels);
-            old.labels.iter().filter(|label| !kept.contains(label)).cloned().collect::<Vec<String>>()
-        });
-        let lost: Vec<String> = lost.collect();
+        let (old, new) = (first.domain.label_sets(), corpus.domain.label_sets());
+        let known: HashSet<_> =
+            new.iter().flat_map(|set| set.labels.iter().map(|label| (set.name.as_deref(), label))).collect();
+        let old = old.iter().flat_map(|set| set.labels.iter().map(|label| (set.name.as_deref(), label)));
+        let lost: Vec<String> =
+            old.filter(|label| !known.contains(label)).map(|(_, label)| label.clone()).collect();
         let text = "has labels that the training data does not have, so the new model will not know them";
         (!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), some(&lost)))
     }
