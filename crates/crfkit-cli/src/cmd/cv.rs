@@ -1,7 +1,7 @@
 //! `crfkit cv`: scores by cross-validation.
 
 use super::train::data::{TrainingData, read_dev};
-use super::train::{check, first_model, kind, weights};
+use super::train::{StartModels, check, kind};
 use crate::args::{CvArgs, Folds, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::{Given, ModelKind};
@@ -92,6 +92,7 @@ fn cross<D: TrainingData>(args: &CvArgs) -> Result<Vec<Scores>> {
     settings.check(D::KIND).map_err(usage)?;
     D::check(training)?;
     let folds = Folds { count: args.folds as usize, seed: training.seed };
+    let models = StartModels::open(training)?;
     let mut all = Vec::new();
     for fold in 0..folds.count {
         let of = || format!("fold {} of {}", fold + 1, folds.count);
@@ -106,7 +107,7 @@ fn cross<D: TrainingData>(args: &CvArgs) -> Result<Vec<Scores>> {
             )));
         }
         let features = corpus.features(&settings);
-        let mut start = weights(training, first_model(training)?.as_deref(), &corpus, &features)?;
+        let mut start = models.weights(training, &corpus, &features)?;
         start.dev = read_dev(training, &corpus.domain)?;
         let trained = train(corpus, features, &settings, start, &mut ()).with_context(of)?;
         let scores = scores_on(&trained.model, &test, training.input.threads())?;

@@ -4,7 +4,7 @@ mod points;
 
 use super::cv::{check_several, held_out, main_score, scores_on};
 use super::train::data::{TrainingData, read_dev};
-use super::train::{check_aliases, first_model, kind, weights};
+use super::train::{StartModels, check_aliases, kind};
 use crate::args::{Folds, SearchArgs, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::ModelKind;
@@ -84,6 +84,7 @@ fn search<D: TrainingData>(args: &SearchArgs) -> Result<Vec<Point>> {
             settings.check(D::KIND).map_err(usage)?;
         }
     }
+    let models = StartModels::<D>::open(&grid.first)?;
     let mut all: Vec<Point> = Vec::new();
     for (features, flags) in choices(args) {
         let part = TrainingPart::without(Folds { count: HELD_OUT, seed: flags.seed }, 0);
@@ -104,7 +105,7 @@ fn search<D: TrainingData>(args: &SearchArgs) -> Result<Vec<Point>> {
             for &sigma in &sigmas {
                 let settings = Settings { sigma, l1, ..flags.settings(D::KIND)? };
                 let mut point = Point::new(&features, &settings);
-                let task = Task { flags: &flags, corpus: &corpus, dev: &dev, settings };
+                let task = Task { flags: &flags, corpus: &corpus, dev: &dev, models: &models, settings };
                 point.fingerprint = task.fingerprint()?;
                 let known = log.find(&point);
                 let is_known = known.is_some();
@@ -156,6 +157,7 @@ struct Task<'a, D: TrainingData> {
     flags: &'a TrainArgs,
     corpus: &'a Corpus<D>,
     dev: &'a Dev<D>,
+    models: &'a StartModels<D>,
     settings: Settings,
 }
 
@@ -165,7 +167,7 @@ impl<D: TrainingData> Task<'_, D> {
         let features = self.corpus.features(&self.settings);
         let start = TrainOptions {
             dev: Some(self.dev.clone()),
-            ..weights(self.flags, first_model(self.flags)?.as_deref(), self.corpus, &features)?
+            ..self.models.weights(self.flags, self.corpus, &features)?
         };
         Ok(fingerprint(self.corpus, &self.settings, &start))
     }
@@ -173,7 +175,7 @@ impl<D: TrainingData> Task<'_, D> {
     /// Trains a model from the weights before, gives the point its score, and returns the bytes of the model.
     fn train(&self, point: &mut Point, previous: &mut Vec<f64>) -> Result<Vec<u8>> {
         let features = self.corpus.features(&self.settings);
-        let mut start = weights(self.flags, first_model(self.flags)?.as_deref(), self.corpus, &features)?;
+        let mut start = self.models.weights(self.flags, self.corpus, &features)?;
         if start.theta.is_empty() {
             start.theta = std::mem::take(previous);
         }

@@ -26,6 +26,7 @@ use crfkit::train::{TrainOptions, train};
 use crfkit::typed::TypedDomain;
 use data::{TrainingData, counts, read_dev, recorded};
 use session::Session;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -68,55 +69,76 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     session.progress.note(&D::describe(&corpus, &counts, &settings));
     calibrate::check_size(args, counts.sequences)?;
 
-    let first = first_model::<D>(args)?;
-    let mut start = TrainOptions { dev, ..weights(args, first.as_deref(), &corpus, &features)? };
-    first
-        .and_then(|first| lost_labels(args, &first, &corpus))
-        .iter()
-        .for_each(|lost| session.progress.note(lost));
+    let models = StartModels::open(args)?;
+    let mut start = TrainOptions { dev, ..models.weights(args, &corpus, &features)? };
+    models.lost_labels(args, &corpus).iter().for_each(|lost| session.progress.note(lost));
+    // Calibration may train a second model, which starts like the first one.
+    let models = args.calibrate.then_some(models);
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
     let recorded = recorded(args, &corpus, &settings)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
     let (mut trained, clock) =
         session.train(counts.tokens, |listener| train(corpus, features, &settings, start, listener))?;
-    let calibrated = if args.calibrate { D::calibrate(&session, &mut trained) } else { Ok(()) };
+    let calibrated = models.map_or(Ok(()), |models| D::calibrate(&session, &models, &mut trained));
     let status = finish::finish(session, (trained, clock))?;
     calibrated.context("the model is written, but has no temperature")?;
     Ok(status)
 }
 
-/// The model of --init, which is opened once: it may come through a pipe.
-pub fn first_model<D: TrainingData>(args: &TrainArgs) -> Result<Option<Arc<WeightedModel<D>>>> {
-    match &args.init {
-        Some(Init::Model(path)) => model_of::<D>(path).context("--init").map(Some),
-        _ => Ok(None),
-    }
+/// The models of --init and --prior-mean. Each is opened once, however many models are trained: it may come through a pipe.
+pub struct StartModels<D: TrainingData> {
+    init: Option<Arc<WeightedModel<D>>>,
+    prior_mean: Option<Arc<WeightedModel<D>>>,
 }
 
-/// The first weights, those of the model of --init if there is one, and the mean of the prior that the arguments ask for.
-pub fn weights<D: TrainingData>(
-    args: &TrainArgs,
-    first: Option<&WeightedModel<D>>,
-    corpus: &Corpus<D>,
-    features: &Features,
-) -> Result<TrainOptions<D>> {
-    Ok(TrainOptions {
-        theta: match first {
-            Some(first) => first.weights_for(corpus, features).context("--init")?,
-            None => Vec::new(),
-        },
-        prior_mean: match &args.prior_mean {
-            PriorMean::Model(path) => {
-                let mean = model_of::<D>(path).and_then(|mean| Ok(mean.weights_for(corpus, features)?));
-                mean.context("--prior-mean")?
-            }
-            PriorMean::Value(_) => Vec::new(),
-        },
-        dev: None,
-        resume: None,
-        threads: args.input.threads(),
-    })
+impl<D: TrainingData> StartModels<D> {
+    /// Opens those that the arguments ask for.
+    pub fn open(args: &TrainArgs) -> Result<Self> {
+        let init = match &args.init {
+            Some(Init::Model(path)) => Some((path, model_of::<D>(path).context("--init")?)),
+            _ => None,
+        };
+        let prior_mean = match (&args.prior_mean, &init) {
+            (PriorMean::Model(path), Some((same, model))) if path == *same => Some(model.clone()),
+            (PriorMean::Model(path), _) => Some(model_of::<D>(path).context("--prior-mean")?),
+            (PriorMean::Value(_), _) => None,
+        };
+        Ok(StartModels { init: init.map(|(_, model)| model), prior_mean })
+    }
+
+    /// The first weights and the mean of the prior for a corpus; empty where there is no model.
+    pub fn weights(
+        &self,
+        args: &TrainArgs,
+        corpus: &Corpus<D>,
+        features: &Features,
+    ) -> Result<TrainOptions<D>> {
+        let of = |model: &Option<Arc<WeightedModel<D>>>, flag: &'static str| match model {
+            Some(model) => model.weights_for(corpus, features).context(flag),
+            None => Ok(Vec::new()),
+        };
+        Ok(TrainOptions {
+            theta: of(&self.init, "--init")?,
+            prior_mean: of(&self.prior_mean, "--prior-mean")?,
+            dev: None,
+            resume: None,
+            threads: args.input.threads(),
+        })
+    }
+
+    /// Names the labels of the model of --init that the training data does not have: the new model will not know them.
+    fn lost_labels(&self, args: &TrainArgs, corpus: &Corpus<D>) -> Option<String> {
+        let (Some(first), Some(Init::Model(path))) = (&self.init, &args.init) else { return None };
+        let (old, new) = (first.domain.label_sets(), corpus.domain.label_sets());
+        let known: HashSet<_> =
+            new.iter().flat_map(|set| set.labels.iter().map(|label| (set.name.as_deref(), label))).collect();
+        let old = old.iter().flat_map(|set| set.labels.iter().map(|label| (set.name.as_deref(), label)));
+        let lost: Vec<String> =
+            old.filter(|label| !known.contains(label)).map(|(_, label)| label.clone()).collect();
+        let text = "has labels that the training data does not have, so the new model will not know them";
+        (!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), some(&lost)))
+    }
 }
 
 /// The model in a file, which must be of this kind.
@@ -124,23 +146,6 @@ fn model_of<D: TrainingData>(path: &Path) -> Result<Arc<WeightedModel<D>>> {
     open_model(path)?.weighted::<D>().with_context(|| {
         format!("{}: the model is of another kind, but one of {} is needed here", name(path), D::NEEDED)
     })
-}
-
-/// Names the labels of the model to start from that the training data does not have: the new model will not know them.
-fn lost_labels<D: TrainingData>(
-    args: &TrainArgs,
-    first: &WeightedModel<D>,
-    corpus: &Corpus<D>,
-) -> Option<String> {
-    let Some(Init::Model(path)) = &args.init else { return None };
-    let new = corpus.domain.label_sets();
-    let lost = first.domain.label_sets().into_iter().flat_map(|old| {
-        let kept = new.iter().find(|new| new.name == old.name).map_or(&[][..], |new| &new.labels);
-        old.labels.iter().filter(|label| !kept.contains(label)).cloned().collect::<Vec<String>>()
-    });
-    let lost: Vec<String> = lost.collect();
-    let text = "has labels that the training data does not have, so the new model will not know them";
-    (!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), some(&lost)))
 }
 
 /// Rejects what is wrong for every kind of model, before any work starts.

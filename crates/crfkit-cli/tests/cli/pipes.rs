@@ -165,3 +165,39 @@ fn line_buffered_is_about_text() {
     let message = failure(crfkit().args(["tag", "--text", "-m"]).arg(&model).arg(&data), 2);
     assert!(message.contains("--text does not go with a model of graphs"), "{message}");
 }
+
+/// A model that comes through a pipe can be read once, however many models begin with it.
+#[cfg(unix)]
+#[test]
+fn a_model_to_begin_with_is_opened_once() {
+    let directory = scratch();
+    let at = |name: &str| directory.path().join(name);
+    let text: String = (0..30).map(|k| format!("w{}\tA\nw{}\tB\n\n", k % 5, 5 + k % 7)).collect();
+    fs::write(at("data"), text).unwrap();
+    output(crfkit().arg("train").arg(at("data")).args(["--passes", "2", "--quiet", "-m"]).arg(at("model")));
+    let model = fs::read(at("model")).unwrap();
+    for (number, arguments) in [
+        &["cv", "data", "--folds", "3", "--init", "pipe"][..],
+        &["cv", "data", "--folds", "3", "--prior-mean", "pipe"],
+        &["search", "data", "--sigma", "1,2", "--prior-mean", "pipe"],
+        &["train", "data", "-m", "new", "--calibrate", "--init", "pipe"],
+        &["train", "data", "-m", "new", "--init", "pipe", "--prior-mean", "pipe"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let pipe = at(&format!("pipe{number}"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (end, bytes) = (pipe.clone(), model.clone());
+        std::thread::spawn(move || fs::write(end, bytes));
+        let mut command = crfkit();
+        for argument in arguments {
+            match *argument {
+                "pipe" => command.arg(&pipe),
+                name if ["data", "new"].contains(&name) => command.arg(at(name)),
+                flag => command.arg(flag),
+            };
+        }
+        command.timeout(PATIENCE).assert().success();
+    }
+}

@@ -162,7 +162,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         assert!(message.contains(remedy), "{message}");
     }
     for (options, words) in [
-        (&["--sigma-of", "cite=1"][..], "types are paper, venue, at, cites"),
+        (&["--sigma-of", "cite=1"][..], "choose paper|venue|at|cites"),
         (&["empty"], "empty: no graph in it"),
         (&["wrong"], "wrong:1: these types are not those"),
     ] {

@@ -48,6 +48,21 @@ fn array(descr: &str, fortran: &str, shape: &[usize], numbers: &[u8]) -> Vec<u8>
     bytes
 }
 
+/// Without development data, the sequences that are held out have the vectors of the training data.
+#[test]
+fn calibration_holds_out_sequences_with_their_vectors() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    write(directory.path(), "one", 15);
+    write(directory.path(), "two", 25);
+    let mut train = crfkit();
+    train.arg("train").arg(path("one.tsv")).arg(path("two.tsv")).arg("-m").arg(path("model"));
+    train.arg("--vectors").arg(path("one.npy")).arg("--vectors").arg(path("two.npy"));
+    let run = train.args(["--standardise", "--calibrate"]).assert().success();
+    let said = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("temperature ") && said.contains(" of 4 sequences"), "{said}");
+}
+
 #[test]
 fn vectors_come_from_arrays_and_json_lines() {
     let directory = scratch();

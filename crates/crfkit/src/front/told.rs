@@ -83,9 +83,9 @@ impl<'a> Told<'a> {
 impl Listener for Told<'_> {
     fn event(&mut self, event: &Event) -> Result<Control> {
         let (passes, objective) = match *event {
-            Event::Progress { passes, objective, .. } | Event::Trial { passes, objective, .. } => {
-                (passes, objective)
-            }
+            Event::Progress { passes, objective, .. }
+            | Event::InitialWeights { passes, objective }
+            | Event::Trial { passes, objective, .. } => (passes, objective),
             Event::Evaluation { passes, scores, .. } => {
                 self.dev_score = Some(if scores.chunked { scores.f1 } else { scores.accuracy });
                 (passes, None)
@@ -112,5 +112,27 @@ impl Listener for Told<'_> {
             file.write(checkpoint).into_iter().for_each(failed);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_for_the_first_weights_is_told_and_can_be_stopped() {
+        let mut heard = Vec::new();
+        let flag = Arc::new(AtomicBool::new(false));
+        let on_progress: OnProgress = Box::new(|progress| {
+            heard.push((progress.passes, progress.objective));
+            true
+        });
+        let mut told = Told::new(Some(on_progress), Some(flag.clone()), 7);
+        let event = Event::InitialWeights { passes: 2.0, objective: Some(5.0) };
+        assert_eq!(told.event(&event).unwrap(), Control::Continue);
+        flag.store(true, Ordering::Relaxed);
+        assert_eq!(told.event(&event).unwrap(), Control::Stop);
+        drop(told);
+        assert_eq!(heard, [(2.0, Some(5.0)); 2]);
     }
 }

@@ -5,6 +5,9 @@ use crate::math::simd;
 use crate::{Error, Result};
 use std::collections::HashMap;
 
+/// The most names of parts that an error lists.
+const SHOWN: usize = 10;
+
 impl Names<'_> {
     /// Rearranges these weights for the `dim` weights that `new` names. Parts, observations and labels are matched by
     /// name; whatever is unknown here gets 0. It is an error if two parts of one name differ in their variables or
@@ -15,7 +18,13 @@ impl Names<'_> {
 
     /// The same for any `values` of these weights.
     pub(super) fn values_for(&self, values: &[f64], new: &Names, dim: usize) -> Result<Vec<f64>> {
-        let old_set = |set: &LabelSet| self.sets.iter().position(|old| old.name == set.name);
+        // Of several with one name, the first counts.
+        let old_sets: HashMap<_, usize> =
+            self.sets.iter().enumerate().rev().map(|(k, old)| (&old.name, k)).collect();
+        let old_set = |set: &LabelSet| old_sets.get(&set.name).copied();
+        let identity = |part: &WeightPart| (part.name.clone(), part.is_table());
+        let old_parts: HashMap<_, &WeightPart> =
+            self.parts.iter().rev().map(|part| (identity(part), part)).collect();
         let old_labels = |set: &LabelSet| -> Vec<Option<usize>> {
             let Some(old) = old_set(set) else { return vec![None; set.labels.len()] };
             let numbers: HashMap<&String, usize> = self.sets[old].labels.iter().zip(0..).collect();
@@ -25,8 +34,7 @@ impl Names<'_> {
         let mut theta = vec![0.0; dim];
         let mut known = false;
         for part in &new.parts {
-            let same = |old: &&WeightPart| old.name == part.name && old.is_table() == part.is_table();
-            let Some(old) = self.parts.iter().find(same) else { continue };
+            let Some(&old) = old_parts.get(&identity(part)) else { continue };
             let set_names = |names: &Names, part: &WeightPart| -> Vec<Option<String>> {
                 part.over.iter().map(|&set| names.sets[set].name.clone()).collect()
             };
@@ -46,7 +54,9 @@ impl Names<'_> {
             true => Ok(theta),
             false => {
                 let names = |names: &Names| {
-                    names.parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join(", ")
+                    let first = names.parts.iter().take(SHOWN).map(|part| part.name.as_str());
+                    let more = (names.parts.len() > SHOWN).then_some("…");
+                    first.chain(more).collect::<Vec<_>>().join(", ")
                 };
                 let (old, new) = (names(self), names(new));
                 Err(Error::Setting(format!(

@@ -8,10 +8,6 @@ use crate::{Error, Result};
 /// estimate of a healthy run may be slightly above it, because the first steps are the longest.
 const EXPLODED: f64 = 2.0;
 
-/// The same within a pass, once this share of it is done: so much is not noise.
-const EXPLODED_EARLY: f64 = 4.0;
-const EARLY: f64 = 0.05;
-
 /// How often a method is tried again with a smaller gain.
 const RETRIES: usize = 1;
 
@@ -45,6 +41,8 @@ impl Height {
 /// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
 ///
 /// If the value of an objective is no measure of progress, impossible losses alone decide.
+///
+/// A run that is stopped during the comparison keeps the weights that the method has found, and nothing is tried again.
 pub(super) fn minimize(
     mut method: Box<dyn Optimizer>,
     problem: &Problem,
@@ -69,7 +67,8 @@ pub(super) fn minimize(
     let mut height = method.gentler().map(|_| Height::of(problem, &start));
     loop {
         let limit = height.map_or(f64::INFINITY, |start: Height| start.limit.abs());
-        let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
+        let before = state.numbers.get("passes_before").copied().unwrap_or(0.0);
+        let mut guarded = Guarded { watch, attempt, start: &start, before, limit, exploded: false };
         let ended = match given_up > 0.0 {
             true => Err(Error::Diverged { passes: std::mem::take(&mut given_up), message: String::new() }),
             false => method.minimize(problem, state, &mut guarded),
@@ -80,7 +79,12 @@ pub(super) fn minimize(
             Ok(near) if matches!(near.stop, Stop::Gap | Stop::Watch) => return Ok(near),
             Ok(near) => {
                 let start = *height.get_or_insert_with(|| Height::of(problem, &start));
-                if Height::of(problem, &near.theta).below(&start) {
+                let end = Height::of(problem, &near.theta);
+                if problem.objective.stopped() && !(start.value + end.value).is_finite() {
+                    // A pass was cut short, so nothing is known against these weights.
+                    return Ok(Minimum { stop: Stop::Watch, ..near });
+                }
+                if end.below(&start) {
                     return Ok(near);
                 }
                 near.passes
@@ -88,6 +92,9 @@ pub(super) fn minimize(
             Err(Error::Diverged { passes, .. }) => passes,
             Err(other) => return Err(other),
         };
+        if problem.objective.stopped() {
+            return Ok(Minimum { theta: start, stop: Stop::Watch, passes });
+        }
         match method.gentler().filter(|_| attempt < RETRIES) {
             Some((gain, gentler)) => {
                 watch.restarts(passes, Restart::Gain(gain))?;
@@ -116,6 +123,8 @@ struct Guarded<'a> {
     watch: &'a mut dyn Watch,
     attempt: usize,
     start: &'a [f64],
+    /// The passes of earlier attempts.
+    before: f64,
     /// The objective at the start.
     limit: f64,
     exploded: bool,
@@ -123,10 +132,12 @@ struct Guarded<'a> {
 
 impl Watch for Guarded<'_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
-        let most = if progress.theta.is_some() { EXPLODED } else { EXPLODED_EARLY };
-        let told = progress.theta.is_some() || progress.passes.fract() >= EARLY;
-        let value = progress.objective.filter(|_| told);
-        let exploded = value.is_some_and(|value| value.is_nan() || value.abs() > most * self.limit);
+        // Within a pass, the estimate is the losses so far, scaled to a whole pass. One example may be larger than many others, so the losses
+        // themselves must be too high: then the rest of the pass cannot make up for them.
+        let seen = if progress.theta.is_some() { 1.0 } else { (progress.passes - self.before).fract() };
+        let exploded = progress
+            .objective
+            .is_some_and(|value| value.is_nan() || seen * value.abs() > EXPLODED * self.limit);
         let control = self.watch.step(progress, &|| {
             let mut state = state();
             state.numbers.insert("attempt".into(), self.attempt as f64);

@@ -166,7 +166,7 @@ pub trait Objective: Send + Sync {
         (0..tasks).for_each(task);
     }
 
-    /// Runs `work` on one of its threads. The other threads then stay awake for what `work` does in parallel.
+    /// Runs `work` on one of its threads. Until it ends, the other threads do not sleep but wait for its tasks.
     #[doc(hidden)]
     fn on_threads(&self, work: &mut (dyn FnMut() + Send)) {
         work();

@@ -3,6 +3,7 @@
 use super::State;
 use super::blocks::{Blocks, Single};
 use super::restored::{Restored, finite, not_negative};
+use super::saga_weights::at_most;
 use crate::Result;
 use crate::math::dispatch::dispatch;
 use crate::math::simd;
@@ -57,7 +58,7 @@ impl Memory {
     pub fn new(blocks: &dyn Blocks, block: usize, step: &dyn Fn(usize) -> f64) -> Self {
         let mut memory = Memory::default();
         blocks.for_each_example(block, step, &mut |weight, end, singles| {
-            memory.singles.extend(singles.iter().map(|&(single, reach)| (single, reach as f32)));
+            memory.singles.extend(singles.iter().map(|&(single, reach)| (single, at_most(reach))));
             let singles = memory.singles.len();
             memory.examples.push(Example { weight, end, singles, distance: 0.0, trust: 0.0 });
         });

@@ -105,7 +105,7 @@ impl Use {
         let often = (1.0 + variance * self.uses / FREQUENT).sqrt().recip().max(LEAST);
         let in_step = self.uses / self.blocks * lanes as f64;
         let damping = often / (1.0 + BEND * variance * (in_step - 1.0).max(0.0));
-        Damped { step: (variance * damping) as f32, share: (damping / self.blocks) as f32 }
+        Damped { step: at_most(variance * damping), share: at_most(damping / self.blocks) }
     }
 
     /// The work that it makes: its weights and a little more, times the number of blocks that touch them.
@@ -294,6 +294,11 @@ impl Stretch<'_> {
     }
 }
 
+/// x in single precision. A number that is too large for it becomes the largest one: infinity times 0 would be no number.
+pub(super) fn at_most(x: f64) -> f32 {
+    x.min(f32::MAX.into()) as f32
+}
+
 /// x moved towards 0 by `bound`.
 fn soft(x: f64, bound: f64) -> f64 {
     if x > bound {
@@ -302,5 +307,19 @@ fn soft(x: f64, bound: f64) -> f64 {
         x + bound
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_step_of_a_very_wide_prior_is_finite() {
+        let row = Use { start: 0, len: 3, uses: 5.0, blocks: 5.0 };
+        for sigma in [1e18, 1e20, 1e100] {
+            let Damped { step, share } = row.damped(&Prior::gaussian(sigma), 1);
+            assert!(step.is_finite() && step > 1e30 && share.is_finite(), "σ {sigma}: {step} and {share}");
+        }
     }
 }

@@ -116,8 +116,8 @@ impl Optimizer for Sdca {
             }
             run.step()?;
             let whole = run.steps.is_multiple_of(examples);
-            if whole {
-                run.look()?;
+            if whole && !run.look()? {
+                break Stop::Watch;
             }
             let progress = Progress {
                 passes: run.evaluations as f64 / examples as f64,
@@ -236,11 +236,14 @@ impl<'a> SdcaRun<'a> {
         Ok(())
     }
 
-    /// Computes the objective, the norm of its gradient and the gap at θ.
-    fn look(&mut self) -> Result<()> {
+    /// Computes the objective, the norm of its gradient and the gap at θ. Returns false if the run is stopped meanwhile.
+    fn look(&mut self) -> Result<bool> {
         let prior = &self.problem.prior;
         self.gradient.resize(self.theta.len(), 0.0);
         let objective = self.problem.smooth(&self.theta, &mut self.gradient);
+        if self.problem.objective.stopped() && !objective.is_finite() {
+            return Ok(false);
+        }
         self.evaluations += self.entropies.len() as u64;
         if !objective.is_finite() {
             return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64, &self.problem.prior));
@@ -250,6 +253,6 @@ impl<'a> SdcaRun<'a> {
         let dual =
             self.entropies.iter().sum::<f64>() - self.theta.iter().enumerate().map(penalty).sum::<f64>();
         self.look = [objective, norm(&self.gradient), objective - dual];
-        Ok(())
+        Ok(true)
     }
 }

@@ -86,7 +86,10 @@ impl Optimizer for Svrg {
                 Progress { passes: 0.0, objective: None, gradient_norm: None, gap: None, theta: None };
             let gradient_norm;
             if run.snapshot.is_empty() || run.since == examples {
-                run.take_snapshot(self)?;
+                if !run.take_snapshot(self)? {
+                    let passes = run.evaluations as f64 / examples as f64;
+                    return Ok(Minimum { theta: run.theta, stop: Stop::Watch, passes });
+                }
                 gradient_norm = run.gradient_norm();
                 progress.objective = Some(run.value);
                 progress.gradient_norm = Some(gradient_norm);
@@ -154,12 +157,16 @@ impl<'a> SvrgRun<'a> {
         state
     }
 
-    fn take_snapshot(&mut self, method: &Svrg) -> Result<()> {
+    /// Computes the value and the whole gradient at θ. Returns false if the run is stopped meanwhile.
+    fn take_snapshot(&mut self, method: &Svrg) -> Result<bool> {
         let objective = self.problem.objective;
         self.lazy.settle(&mut self.theta);
         self.lazy.drift.fill(0.0);
         let loss = objective.value_grad(&self.theta, &mut self.lazy.drift);
         self.value = loss + self.problem.prior.value(&self.theta);
+        if objective.stopped() && !self.value.is_finite() {
+            return Ok(false);
+        }
         self.evaluations += objective.examples() as u64;
         if !self.value.is_finite() {
             return Err(self.diverged());
@@ -169,7 +176,7 @@ impl<'a> SvrgRun<'a> {
         }
         self.snapshot.clone_from(&self.theta);
         self.since = 0;
-        Ok(())
+        Ok(true)
     }
 
     /// 1/4(L + λ): a step 1/L along −gᵢ decreases the loss of every example of a sample by at least ‖gᵢ‖²/2L.

@@ -54,7 +54,7 @@ pub struct Risk<G: Graph> {
     loss: AnyLoss<G>,
     features: Arc<Features>,
     data: Dataset<G>,
-    /// `None` for one thread.
+    /// All passes run on them.
     threads: Threads,
     /// Created by the first full pass.
     plan: OnceLock<Plan>,

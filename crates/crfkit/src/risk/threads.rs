@@ -71,7 +71,8 @@ impl Threads {
         slots.into_iter().filter_map(result).collect()
     }
 
-    /// Runs `work` on one of the threads. The others stay awake for what it does in parallel: waking a thread takes as long as a short task.
+    /// Runs `work` on the first thread. Until it ends, the other threads do not sleep but wait for its tasks ([`Threads::each`]), because waking a
+    /// thread takes as long as a short task. With one thread, `work` runs on the caller's.
     pub fn within(&self, work: &mut (dyn FnMut() + Send)) {
         let Some(pool) = &self.0 else { return work() };
         let (work, over) = (Mutex::new(work), AtomicBool::new(false));

@@ -29,7 +29,7 @@ pub(crate) struct Begin<'a> {
 }
 
 /// The weights that were found, and how training ended.
-pub(crate) struct TemperatureFit {
+pub(crate) struct Fitted {
     pub theta: Vec<f64>,
     pub stop: StopReason,
     pub passes: f64,
@@ -45,7 +45,7 @@ pub(crate) fn fit(
     settings: &Settings,
     begin: Begin,
     listener: &mut dyn Listener,
-) -> Result<TemperatureFit> {
+) -> Result<Fitted> {
     let method = settings.optimizer.optimizer(settings);
     if let Some(need) = method.needs().iter().find(|need| !risk.provides().contains(need)) {
         let fits = |method: &Method| method.needs().iter().all(|need| risk.provides().contains(need));
@@ -127,7 +127,7 @@ pub(crate) fn fit(
     if end.impossible > 0 {
         listener.event(&Event::Impossible { examples: end.impossible })?;
     }
-    Ok(TemperatureFit { theta, stop, passes, objective: end.value })
+    Ok(Fitted { theta, stop, passes, objective: end.value })
 }
 
 /// The method that [`Method::Auto`] begins with.
@@ -237,14 +237,14 @@ impl End {
     }
 }
 
-/// The largest relative error of a sum over all examples.
+/// Two sums over all examples that differ by less than this share may be the same: each is rounded.
 const ROUNDING: f64 = 1e-9;
 /// The sample of [`End::is_far_below_zero`]: one example of so many, but at least so many.
 const SAMPLED_ONE_OF: usize = 20;
 const SAMPLED_AT_LEAST: usize = 32;
-/// The share of the objective at zero weights that is far below it, however the sample was drawn.
+/// A value below this share of the objective at zero weights is far below it: a sample's estimate is wrong by much less than that.
 const FAR: f64 = 0.5;
-/// Rounding may leave a sum of losses that are 0 this far below it.
+/// A sum of losses that is below 0 by more than this is impossible; by less, it may be rounding.
 const IMPOSSIBLE: f64 = 1e-3;
 
 /// Turns the method's steps into events, evaluates the weights, keeps the best ones and takes checkpoints.

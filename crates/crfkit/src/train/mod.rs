@@ -21,7 +21,7 @@ use crate::model::Features;
 use crate::optim::{AutoChoice, Control, Restart, State, Stop};
 use crate::{Error, Result};
 use choose::Chosen;
-use fit::{Begin, TemperatureFit, fit};
+use fit::{Begin, Fitted, fit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -319,7 +319,7 @@ fn train_with<D: Domain>(
     });
     let begin = Begin { theta, resume, judge: judge.as_mut().map(|judge| judge as fit::Judge) };
     let prior = objective.prior.clone();
-    let TemperatureFit { theta, stop, passes, objective: value } =
+    let Fitted { theta, stop, passes, objective: value } =
         fit(objective.losses.as_ref(), prior, settings, begin, listener)?;
     Ok(Trained { model: objective.into_model(theta), stop, passes, objective: value, features: dim })
 }

@@ -17,6 +17,13 @@ use crate::risk::Risk;
 use crate::{Error, Result};
 use std::sync::Arc;
 
+/// More labels than this must occur more than once now and then.
+const MANY_LABELS: usize = 1024;
+
+/// One token for so many labels must have a label that is known. Even of the 8192 labels that training takes, if all are equally frequent, twice
+/// as many have occurred again by the time that 1024 are known.
+const SELDOM: u64 = 32;
+
 /// Trains a chain with PSA, one sequence after the other. The alphabets of labels and observations, and with them the
 /// weights, grow as new ones arrive. Memory depends on the number of different features, never on the number of
 /// sequences.
@@ -166,11 +173,12 @@ impl StreamTrainer {
         if self.builder.len() < self.batch { Ok(()) } else { self.step() }
     }
 
-    /// Rejects words in place of labels. All weights move for every new label, so that minutes would go by until there are too many for a
-    /// table of pairs; more than 1024 labels must occur twice on average.
+    /// Rejects words or numbers in place of labels. The limit is that of training on all data. But all weights move for every new label, so
+    /// that minutes would go by until it is reached. So if hardly any of many labels has occurred again, it is an error at once.
     fn check_labels(&self) -> Result<()> {
         let (labels, tokens) = (self.builder.labels(), self.progress.tokens);
-        match labels.len() > 1024 && 2 * labels.len() as u64 > tokens {
+        let again = tokens.saturating_sub(labels.len() as u64);
+        match labels.len() > MANY_LABELS && again < labels.len() as u64 / SELDOM {
             true => Err(too_many_labels(labels, self.builder.label_column(), &format!("in {tokens} tokens"))),
             false => self.builder.check_labels(),
         }
@@ -315,6 +323,33 @@ mod tests {
     use super::*;
     use crate::data::attributes::AttributeReader;
     use crate::data::text::{Encoding, Lines};
+    use crate::math::random::Random;
+
+    /// Adds sequences with labels of these numbers, without steps.
+    fn add_labels(mut number: impl FnMut() -> usize) -> Result<()> {
+        let settings = Settings { optimizer: Method::Psa, ..Settings::default() };
+        let mut trainer = StreamTrainer::new(Source::Attributes, &settings, None)?;
+        trainer.batch = usize::MAX;
+        for _ in 0..200 {
+            let text: String = (0..20).map(|_| format!("{}\tx\n", number())).collect();
+            let mut reader = AttributeReader::new(Lines::new(text.as_bytes(), "text", Encoding::Utf8));
+            let mut instance = Attributes::default();
+            while reader.read(&mut instance)? {
+                trainer.add_attributes(&instance)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_stream_takes_as_many_labels_as_other_training() {
+        for labels in [1300, 2500, 8000] {
+            let mut random = Random::new(labels as u64);
+            add_labels(|| random.below(labels)).unwrap_or_else(|error| panic!("{labels} labels: {error}"));
+        }
+        let mut numbers = 0..;
+        assert!(add_labels(|| numbers.next().unwrap_or(0)).is_err(), "each token has a label of its own");
+    }
 
     #[test]
     fn nothing_is_kept_of_a_sequence() {

@@ -24,4 +24,5 @@ mod online_optimizers;
 mod resume;
 mod saga;
 mod scaling;
+mod stopped;
 mod wide;

@@ -7,8 +7,8 @@ use crate::objectives;
 use crfkit::Error;
 use crfkit::optim::Ability;
 use crfkit::optim::{
-    AdaGrad, Adam, Adaptation, BatchGradient, Control, Minimum, Objective, Optimizer, Prior, Problem,
-    Progress, Psa, Schedule, Sgd, Smd, State, Touched, Updates, Watch,
+    AdaGrad, Adam, Adaptation, Auto, AutoChoice, BatchGradient, Control, Lbfgs, Minimum, Objective,
+    Optimizer, Prior, Problem, Progress, Psa, Restart, Schedule, Sgd, Smd, State, Touched, Updates, Watch,
 };
 use literal::Run;
 use objectives::{Look, Losses, batches, distance, minimize, minimize_from, problem, uneven};
@@ -408,4 +408,40 @@ fn smd_that_diverges_says_so() {
     let error = minimize_from(&literal, &problem(&losses, 1.0), &start()).unwrap_err().to_string();
     assert!(error.starts_with("training diverged after "), "{error}");
     assert!(error.contains("`mu`") && error.contains("`gain_factor`"), "{error}");
+}
+
+/// One example that is larger than all others together makes the losses so far, scaled to a whole pass, jump when its turn comes. That is no
+/// reason to give up.
+#[test]
+fn auto_keeps_its_gain_where_one_example_is_large() {
+    let (examples, dim) = (400, 120);
+    let uses = (0..examples).map(|e| vec![e % dim, (7 * e + 3) % dim]).collect();
+    let losses = Losses::new(dim, uses, move |e, theta, gradient| {
+        let size = if e == 0 { 10.0 * examples as f64 } else { 1.0 };
+        let places = [e % dim, (7 * e + 3) % dim];
+        let p = 1.0 / (1.0 + (theta[places[0]] + theta[places[1]]).exp());
+        places.iter().for_each(|&i| gradient[i] -= size * p);
+        -size * (1.0 - p).ln()
+    });
+    for seed in 1..=60 {
+        let online =
+            AdaGrad { schedule: Schedule { seed, passes: 2, ..Schedule::default() }, ..AdaGrad::default() };
+        let finish = Lbfgs { passes: 4.0, ..Lbfgs::default() };
+        let begin = Some(AutoChoice::AdaGrad);
+        let auto = Auto { online, finish, begin, tolerance: 0.01, memory_limit: u64::MAX };
+        auto.minimize(&problem(&losses, 1.0), State::start(vec![0.0; dim]), &mut NoRestart(seed)).unwrap();
+    }
+}
+
+/// Hears of no restart.
+struct NoRestart(u64);
+
+impl Watch for NoRestart {
+    fn step(&mut self, _: &Progress, _: &dyn Fn() -> State) -> crfkit::Result<Control> {
+        Ok(Control::Continue)
+    }
+
+    fn restarts(&mut self, passes: f64, next: Restart) -> crfkit::Result<()> {
+        panic!("seed {}: after {passes} passes, the run begins {next}", self.0)
+    }
 }

@@ -15,7 +15,8 @@ use crfkit::train::{
     BatchOf, Criterion, Method, Parameters, Scaling, Settings, TrainOptions, Trained, features,
 };
 use crfkit::typed::{
-    Decode, Engine, TypedBuilder, TypedCorpus, TypedDomain, TypedGraph, TypedModel, TypedTagger,
+    Declaration, Decode, Engine, TypedBuilder, TypedCorpus, TypedDomain, TypedGraph, TypedModel, TypedTagger,
+    Types,
 };
 use std::fmt::Write;
 use std::sync::Arc;
@@ -282,7 +283,7 @@ fn a_type_may_have_a_sigma_of_its_own() {
         let message = found.unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     };
-    refused(&[("c", 1.0)], &settings, "there is no such type; types are a, b, f, p, t");
+    refused(&[("c", 1.0)], &settings, "there is no such type; choose a|b|f|p|t");
     refused(&[("a", 0.0)], &settings, "`sigma_of` a=0");
     refused(&[("a", f64::NAN)], &settings, "`sigma_of` a=NaN");
     refused(&own, &Settings { l1: 1.0, ..settings.clone() }, "leave `l1`");
@@ -643,4 +644,27 @@ fn factors_name_their_pieces() {
     }
     let refused = fit(&one, Criterion::Likelihood, None, BatchOf::Pieces).unwrap_err();
     assert!(refused.to_string().contains("`batch_of`"), "{refused}");
+}
+
+#[test]
+fn every_type_is_found_by_its_name() {
+    let node = || Declaration::nodes(["0", "1"]);
+    let factor = || Declaration::factors(["n07"]);
+    let declared = (0..40).map(|k| (format!("n{k:02}"), node())).chain([("a".into(), factor())]);
+    let types = Types::declare(declared.chain([("n07x".into(), factor()), ("z".into(), factor())])).unwrap();
+    for (number, of) in types.all().iter().enumerate() {
+        assert_eq!(types.index_of(&of.name), Some(number), "{}", of.name);
+    }
+    assert_eq!(["", "n", "n40", "b", "zz"].map(|name| types.index_of(name)), [None; 5]);
+}
+
+#[test]
+fn an_unknown_type_is_answered_with_a_few_names() {
+    let node = |k: usize| (format!("type{k}"), Declaration::nodes(["0", "1"]));
+    let mut builder = TypedBuilder::new(Types::declare((0..1000).map(node)).unwrap());
+    builder.add(r#"{"nodes": [{"type": "type7", "label": "1"}]}"#, &Place::new("graphs", 1)).unwrap();
+    let corpus = builder.finish(1).unwrap();
+    let sigma_of = [("other", 1.0)];
+    let error = train_with(corpus, &sigma_of, &Settings::default(), Engine::Exact).unwrap_err().to_string();
+    assert!(error.contains("there is no such type; choose type0|") && error.len() < 300, "{error}");
 }

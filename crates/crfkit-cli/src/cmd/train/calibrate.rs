@@ -1,8 +1,8 @@
 //! `crfkit train --calibrate`: the temperature of a model of chains, at the end of its run.
 
+use super::StartModels;
 use super::data::TrainingData;
 use super::session::Session;
-use super::{first_model, weights};
 use crate::args::{Folds, TrainArgs, TrainingPart};
 use crate::cmd::cv::data_paths;
 use crate::error::usage;
@@ -47,7 +47,11 @@ pub fn check_size(args: &TrainArgs, sequences: usize) -> Result<()> {
 
 /// Fits the temperature of a model that is trained: to the development data, or else to every tenth sequence, by the probabilities of a
 /// second model that is trained without them. That model serves for nothing else: the weights stay those of all data.
-pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Result<()> {
+pub fn calibrate(
+    session: &Session,
+    models: &StartModels<ChainDomain>,
+    trained: &mut Trained<ChainDomain>,
+) -> Result<()> {
     // Time that is up ends the training, not what is asked for after it.
     if trained.stop == StopReason::Listener && session.interrupted() {
         session.progress.note("interrupted: the model has no temperature");
@@ -62,16 +66,18 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
         }
         None => {
             let part = TrainingPart::without(Folds { count: HELD_OUT, seed: args.seed }, 0);
-            let second = without(args, part, &trained.model.settings, session.stop_flag())?;
+            let second = without(args, part, (models, &trained.model.settings), session.stop_flag())?;
             if second.stop == StopReason::Listener {
                 trained.stop = StopReason::Listener;
                 session.progress.note("interrupted: the model has no temperature");
                 return Ok(());
             }
             let (mut held_out, mut before) = (Vec::new(), 0);
-            for path in data_paths(args) {
+            let mut reading = args.clone();
+            for (file, path) in data_paths(args).iter().enumerate() {
+                reading.dev_vectors = args.input.vectors.get(file).cloned();
                 let mut read = 0;
-                held_out.extend(sequences(args, &path, &second.model.domain, |number| {
+                held_out.extend(sequences(&reading, path, &second.model.domain, |number| {
                     read = number + 1;
                     !part.takes(before + number)
                 })?);
@@ -93,13 +99,13 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
 fn without(
     args: &TrainArgs,
     part: TrainingPart,
-    settings: &Settings,
+    (models, settings): (&StartModels<ChainDomain>, &Settings),
     stop: Arc<AtomicBool>,
 ) -> Result<Trained<ChainDomain>> {
     let corpus = ChainDomain::read_training(&TrainArgs { part, ..args.clone() })?;
     let settings = Settings { choose: Tuning::default(), ..settings.clone() };
     let features = corpus.features(&settings);
-    let start = weights(args, first_model(args)?.as_deref(), &corpus, &features)?;
+    let start = models.weights(args, &corpus, &features)?;
     Ok(train(corpus, features, &settings, start, &mut Stoppable(stop))?)
 }
 

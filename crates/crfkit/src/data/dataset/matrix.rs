@@ -8,57 +8,97 @@ use std::ops::Range;
 const FILLED: f64 = 0.25;
 
 impl<G: Graph> Dataset<G> {
-    /// Makes the first `width` observations of the tables of a kind dense, if that saves memory and work: enough of the values differ
-    /// from 0, and single precision can hold all of them.
+    /// Makes observations of some kinds of tables dense, in one pass over the data, however many kinds there are. Of each group, the first
+    /// `width` observations of its kinds become a matrix if that saves memory and work: enough of the values differ from 0, and single
+    /// precision can hold all of them. The kinds of all groups ascend.
     ///
-    /// Several kinds share the observations of the first of them: an example has a table of each kind, that of the first kind before the
+    /// The kinds of a group share the observations of the first of them: an example has a table of each kind, that of the first kind before the
     /// others, which are still empty. If a matrix is made, it serves all of them; otherwise the others get copies.
-    pub(crate) fn make_matrix(&mut self, kinds: Range<usize>, width: usize) {
-        let first_kind = kinds.start;
-        let (mut tables, mut filled, mut finite) = (0usize, 0usize, true);
-        self.each_of(first_kind, |ids, values| {
-            tables += 1;
-            for (k, _) in ids.iter().enumerate().filter(|(_, id)| (**id as usize) < width) {
-                filled += 1;
-                finite &= values.get(k).is_none_or(|&x| (x as f32).is_finite());
-            }
-        });
-        let dense = finite && (filled * kinds.len()) as f64 >= FILLED * tables as f64 * width as f64;
-        if !dense && kinds.len() == 1 {
+    pub(crate) fn make_matrices(&mut self, groups: &[(Range<usize>, usize)]) {
+        let mut group_of = vec![None; groups.last().map_or(0, |(kinds, _)| kinds.end)];
+        for (group, (kinds, _)) in groups.iter().enumerate() {
+            group_of[kinds.clone()].fill(Some(group));
+        }
+        let group_of = |kind: usize| group_of.get(kind).copied().flatten();
+        let worth = self.worth_a_matrix(groups, group_of);
+        if groups.iter().zip(&worth).all(|((kinds, _), worth)| !worth && kinds.len() == 1) {
             return;
         }
         let old = (std::mem::take(&mut self.observations), std::mem::take(&mut self.values));
         let old_first = std::mem::replace(&mut self.first_observation, vec![0]);
-        let mut matrix = DenseNumbers::new(first_kind, width, 0);
-        let mut row = vec![0.0f32; width];
+        let mut matrices: Vec<Option<DenseNumbers>> = groups
+            .iter()
+            .zip(&worth)
+            .map(|((kinds, width), worth)| worth.then(|| DenseNumbers::new(kinds.start, *width, 0)))
+            .collect();
+        let mut row = vec![0.0f32; groups.iter().map(|(_, width)| *width).max().unwrap_or(0)];
+        // The observations of the last table of the first kind of each group.
+        let mut shared = vec![0..0; groups.len()];
         for example in 0..self.graphs.len() {
-            let mut shared = 0..0;
             for (f, table) in self.tables(example).enumerate() {
                 let kind = self.graphs[example].own_kind(f);
                 let mut range = old_first[table]..old_first[table + 1];
-                if kind == first_kind {
-                    shared = range.clone();
-                } else if kinds.contains(&kind) && !dense {
-                    range = shared.clone();
+                let mut matrix = None;
+                if let Some(group) = group_of(kind) {
+                    let (kinds, width) = &groups[group];
+                    match &mut matrices[group] {
+                        Some(made) if kind == kinds.start => matrix = Some((made, *width)),
+                        Some(_) => {}
+                        None if kind == kinds.start => shared[group] = range.clone(),
+                        None => range = shared[group].clone(),
+                    }
                 }
-                row.fill(0.0);
+                let width = matrix.as_ref().map_or(0, |(_, width)| *width);
+                row[..width].fill(0.0);
                 for k in range {
                     let (id, value) = (old.0[k], old.1.get(k).copied().unwrap_or(1.0));
-                    match dense && kind == first_kind && (id as usize) < width {
+                    match (id as usize) < width {
                         true => row[id as usize] += value as f32,
                         false => self.push_observation(id, value),
                     }
                 }
-                if dense && kind == first_kind {
-                    matrix.push(row.iter().copied());
+                if let Some((made, width)) = matrix {
+                    made.push(row[..width].iter().copied());
                 }
                 self.finish_table();
             }
-            matrix.finish_example();
+            matrices.iter_mut().flatten().for_each(DenseNumbers::finish_example);
         }
-        if dense {
-            self.dense.extend(kinds.map(|kind| matrix.for_kind(kind)));
+        for ((kinds, _), made) in groups.iter().zip(matrices) {
+            if let Some(made) = made {
+                self.dense.extend(kinds.clone().map(|kind| made.for_kind(kind)));
+            }
         }
+    }
+
+    /// Whether a matrix is worth its memory, for each group of [`Dataset::make_matrices`].
+    fn worth_a_matrix(
+        &self,
+        groups: &[(Range<usize>, usize)],
+        group_of: impl Fn(usize) -> Option<usize>,
+    ) -> Vec<bool> {
+        // Tables, values that are given, and whether single precision can hold them.
+        let mut found = vec![(0usize, 0usize, true); groups.len()];
+        for example in 0..self.graphs.len() {
+            for (f, table) in self.tables(example).enumerate() {
+                let kind = self.graphs[example].own_kind(f);
+                let Some(group) = group_of(kind).filter(|group| groups[*group].0.start == kind) else {
+                    continue;
+                };
+                let (tables, filled, finite) = &mut found[group];
+                *tables += 1;
+                let (ids, values) = self.observations(table);
+                for (k, _) in ids.iter().enumerate().filter(|(_, id)| (**id as usize) < groups[group].1) {
+                    *filled += 1;
+                    *finite &= values.get(k).is_none_or(|&x| (x as f32).is_finite());
+                }
+            }
+        }
+        let worth =
+            |((kinds, width), (tables, filled, finite)): (&(Range<usize>, usize), (usize, usize, bool))| {
+                finite && (filled * kinds.len()) as f64 >= FILLED * tables as f64 * *width as f64
+            };
+        groups.iter().zip(found).map(worth).collect()
     }
 
     /// Gives tables of other kinds the dense numbers of those of the first kind, without a copy. Examples must have as many tables of each kind, in the
@@ -89,24 +129,42 @@ impl<G: Graph> Dataset<G> {
             }
         }
     }
-
-    /// Visits the observations and values of all tables of a kind.
-    fn each_of(&self, kind: usize, mut visit: impl FnMut(&[u32], &[f64])) {
-        for example in 0..self.graphs.len() {
-            for (f, table) in self.tables(example).enumerate() {
-                if self.graphs[example].own_kind(f) == kind {
-                    let (ids, values) = self.observations(table);
-                    visit(ids, values);
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Chain, NODES};
+    use crate::graph::{Chain, NODES, PAIRS};
+
+    #[test]
+    fn several_kinds_get_the_matrices_that_they_would_get_one_after_the_other() {
+        let data = || {
+            let mut data = Dataset::new();
+            for example in 0..3 {
+                let chain = Chain { len: 3, labels: 2, own_pairs: true, triples: false, segments: None };
+                for table in 0..chain.own_tables() as u32 {
+                    data.push_observation(0, 1.0);
+                    data.push_observation(1 + table % 2, f64::from(table + 10 * example));
+                    data.push_observation(3 + table, 0.5);
+                    data.finish_table();
+                }
+                data.finish_example(chain, [0, 1, 0], 1.0);
+            }
+            data
+        };
+        let groups = [(NODES..NODES + 1, 3), (PAIRS..PAIRS + 1, 2)];
+        let (mut together, mut apart) = (data(), data());
+        together.make_matrices(&groups);
+        groups.chunks(1).for_each(|group| apart.make_matrices(group));
+        let found = |data: &Dataset<Chain>| {
+            let dense = data.dense.iter().map(|of| (of.kind(), (0..3).map(|e| of.of(e).to_vec()).collect()));
+            let dense: Vec<(usize, Vec<Vec<f32>>)> = dense.collect();
+            (dense, data.observations.clone(), data.values.clone(), data.first_observation.clone())
+        };
+        assert_eq!(found(&together), found(&apart));
+        assert_eq!(together.dense.len(), 2);
+        assert_eq!(together.dense[0].of(0), [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 2.0, 0.0]);
+    }
 
     /// A matrix is the largest part of such data: it exists once.
     #[test]

@@ -100,10 +100,11 @@ impl TypedBuilder {
         };
         data.renumber(|label| label, renumber, FactorGraph::clone);
         if shared == Some(true) {
-            data.make_matrix(0..types.nodes().len(), types.first_named(0));
+            data.make_matrices(&[(0..types.nodes().len(), types.first_named(0))]);
         } else {
             let dense = (0..types.all().len()).filter(|kind| types.all()[*kind].dense > 0);
-            dense.for_each(|kind| data.make_matrix(kind..kind + 1, types.first_named(kind)));
+            let dense: Vec<_> = dense.map(|kind| (kind..kind + 1, types.first_named(kind))).collect();
+            data.make_matrices(&dense);
         }
         let domain = TypedDomain { types, names };
         domain.types.kinds(&domain.name_counts())?; // not too many weights

@@ -176,7 +176,7 @@ fn find(types: &Types, name: &str, those: std::ops::Range<usize>) -> std::result
 }
 
 /// The first few names of a list, for messages.
-fn names<'a>(names: impl Iterator<Item = &'a String>) -> String {
+pub(super) fn names<'a>(names: impl Iterator<Item = &'a String>) -> String {
     const SHOWN: usize = 10;
     let mut names: Vec<String> = names.take(SHOWN + 1).map(|name| excerpt(name)).collect();
     match names.len() {

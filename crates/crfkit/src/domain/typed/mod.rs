@@ -25,6 +25,7 @@ use super::stored::parse_head;
 use super::{Digest, Domain, FORMAT, Fit, WeightedModel, unknown_start};
 use crate::data::dataset::Dataset;
 use crate::data::strings::Strings;
+use crate::data::text::excerpt;
 use crate::eval::Scores;
 use crate::graph::{FactorGraph, Graph, UNLABELLED};
 use crate::model::sections::{Reader, Writer};
@@ -33,6 +34,7 @@ use crate::settings::{Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use builder::{check_same, observe};
+use line::names;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -156,10 +158,10 @@ impl Domain for TypedDomain {
         let mut scales = vec![1.0; self.types.all().len()];
         for (name, sigma_of) in &settings.sigma_of {
             let Some(kind) = self.types.index_of(name) else {
-                let known: Vec<&str> = self.types.all().iter().map(|of| of.name.as_str()).collect();
-                let known = known.join(", ");
+                let known = names(self.types.all().iter().map(|of| &of.name));
                 return Err(Error::Setting(format!(
-                    "`sigma_of` {name}: there is no such type; types are {known}"
+                    "`sigma_of` {}: there is no such type; {known}",
+                    excerpt(name)
                 )));
             };
             let nodes = kind < self.types.nodes().len();

@@ -345,7 +345,9 @@ impl Types {
 
     /// The number of a type.
     pub fn index_of(&self, name: &str) -> Option<usize> {
-        self.types.iter().position(|of| of.name == name)
+        // Node types and factor types each have the order of their names.
+        let among = |types: &[Type]| types.binary_search_by(|of| of.name.as_str().cmp(name)).ok();
+        among(self.nodes()).or_else(|| among(self.factors()).map(|factor| self.nodes + factor))
     }
 
     /// Number of labels of each node that a member of this type is over.

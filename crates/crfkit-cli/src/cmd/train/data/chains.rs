@@ -1,7 +1,7 @@
 //! Chains: sequences in columns or attributes.
 
-use super::super::calibrate;
 use super::super::session::Session;
+use super::super::{StartModels, calibrate};
 use super::{EachInput, TrainingData, no_sequence};
 use crate::args::{Format, Rules, TrainArgs};
 use crate::error::usage;
@@ -153,8 +153,8 @@ impl TrainingData for ChainDomain {
         check_format(args)
     }
 
-    fn calibrate(session: &Session, trained: &mut Trained<Self>) -> Result<()> {
-        calibrate::calibrate(session, trained)
+    fn calibrate(session: &Session, models: &StartModels<Self>, trained: &mut Trained<Self>) -> Result<()> {
+        calibrate::calibrate(session, models, trained)
     }
 
     fn read_training(args: &TrainArgs) -> Result<ChainCorpus> {

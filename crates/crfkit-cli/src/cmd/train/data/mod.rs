@@ -7,6 +7,7 @@ mod linked;
 
 pub use chains::{check_format, check_layout, for_each_sequence, format, layout_of, open, source};
 
+use super::StartModels;
 use super::session::Session;
 use crate::args::TrainArgs;
 use crate::error::usage;
@@ -71,7 +72,11 @@ pub trait TrainingData: Domain {
         Ok(Vec::new())
     }
     /// Fits the temperature of a model that is trained, if such models have one.
-    fn calibrate(_session: &Session, _trained: &mut Trained<Self>) -> Result<()> {
+    fn calibrate(
+        _session: &Session,
+        _models: &StartModels<Self>,
+        _trained: &mut Trained<Self>,
+    ) -> Result<()> {
         Ok(())
     }
     /// The commands to try next.
