@@ -97,9 +97,8 @@ class Trained(Labeller[Worker]):
         self.stop_reason_ = run["stop"]
         self.passes_ = run["passes"]
         self.objective_ = run["objective"]
-        columns = list(zip(*run["history"])) or [(), (), ()]
-        names = ("passes", "objective", "dev_score")
-        self.history_ = {name: list(column) for name, column in zip(names, columns)}
+        columns = list(zip(*run["history"], strict=True)) or [(), (), ()]
+        self.history_ = {name: list(column) for name, column in zip(("passes", "objective", "dev_score"), columns, strict=True)}
         self.__dict__.pop("_tagger", None)
         try:
             if checkpoint is not None:

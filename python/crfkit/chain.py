@@ -70,8 +70,9 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     progress : bool or "auto"
         Whether to show a progress bar. ``auto`` shows one on terminals if tqdm is installed.
     callback : callable or None
-        Called during training with a dict of ``passes``, ``objective``, ``dev_score`` and ``weights`` (the number of weights). Training stops if it
-        returns ``False``.
+        Called during training with a dict of ``phase``, ``passes``, ``objective``, ``dev_score`` and ``weights`` (the number of weights). Training
+        stops if it returns ``False``. The phase is ``"training"``; before it come ``"penalties"`` if ``"auto"`` tries some, and ``"first weights"`` if
+        those are computed, as for images and graphs. Each phase counts its own passes.
     checkpoint : path or None
         A file for the state of the run. It is written every ten seconds, and when Ctrl-C or the callback stops the run. If the file exists, ``fit``
         resumes that run and ends in the same model; a file that belongs to other data or parameters is an error. The file is removed when
@@ -89,7 +90,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     classes_ : array
         The labels.
     history_ : dict of lists
-        ``passes``, ``objective`` and ``dev_score`` of every report; ``pandas.DataFrame`` takes it as it is.
+        ``passes``, ``objective`` and ``dev_score`` of every report of the phase ``"training"``; ``pandas.DataFrame`` takes it as it is.
     stop_reason_ : str
         Why training ended.
 

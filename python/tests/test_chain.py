@@ -252,7 +252,7 @@ def test_warm_start_needs_fewer_passes():
 def test_callback_sees_and_stops():
     seen = []
     ChainCRF(optimizer="lbfgs", callback=seen.append).fit(X, Y)
-    assert len(seen) > 3 and set(seen[0]) == {"passes", "objective", "dev_score", "weights"}
+    assert len(seen) > 3 and set(seen[0]) == {"phase", "passes", "objective", "dev_score", "weights"} and {state["phase"] for state in seen} == {"training"}
     stopped = ChainCRF(optimizer="lbfgs", callback=lambda state: False).fit(X, Y)
     assert stopped.stop_reason_ == "interrupted" and stopped.passes_ < seen[-1]["passes"]
 

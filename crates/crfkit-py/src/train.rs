@@ -7,12 +7,12 @@ use crate::labels::Given;
 use crate::model::PyModel;
 use crate::reading::{Choices, Reading};
 use crate::settings::read_settings;
-use crfkit::TrainingProgress;
 use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::settings::{Kind, Settings};
 use crfkit::{Error, Model, Trainer};
+use crfkit::{TrainingPhase, TrainingProgress};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -30,15 +30,13 @@ pub(crate) const PART: usize = 64;
 const WAITING: usize = 4;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
-/// A report: passes, objective, score on the development set, number of weights.
-type Report = (f64, Option<f64>, Option<f64>, usize);
 
 /// Sequences on their way to the training thread, or an error in the place of one.
 type Part = Vec<crfkit::Result<Sequence>>;
 
 /// What the training thread tells.
 enum Message {
-    Report(Report),
+    Report(TrainingProgress),
     /// A checkpoint could not be written.
     Warning(String),
     Done(Box<crfkit::Result<Outcome>>),
@@ -67,8 +65,7 @@ impl Line {
         let report = move |state: &TrainingProgress| {
             let news = state.objective.is_some() || state.dev_score != last_score;
             last_score = state.dev_score;
-            let report = (state.passes, state.objective, state.dev_score, state.weights);
-            if !news || self.tell.send(Message::Report(report)).is_err() {
+            if !news || self.tell.send(Message::Report(*state)).is_err() {
                 return true;
             }
             self.answered.as_ref().is_none_or(|answered| answered.recv().unwrap_or(false))
@@ -310,7 +307,10 @@ fn feed_all(
 }
 
 /// The result of a run, its history, and what the callback or a signal raised.
-type Heard = (crfkit::Result<Outcome>, Vec<Report>, Option<PyErr>);
+type Heard = (crfkit::Result<Outcome>, Vec<Row>, Option<PyErr>);
+
+/// A row of the history: passes, objective, and score on the development set.
+type Row = (f64, Option<f64>, Option<f64>);
 
 /// Hears the training thread to its end. Signals and exceptions of the callback stop it.
 fn listen(
@@ -327,7 +327,9 @@ fn listen(
         match heard {
             Ok(Message::Done(run)) => done = Some(*run),
             Ok(Message::Report(report)) => {
-                history.push(report);
+                if report.phase == TrainingPhase::Training {
+                    history.push((report.passes, report.objective, report.dev_score));
+                }
                 let more = match callback {
                     Some(callback) if raised.is_none() => match ask(callback, report) {
                         Ok(more) => more,
@@ -368,12 +370,18 @@ fn listen(
 }
 
 /// Calls the callback with a dict. Only `False` stops the run: functions that return nothing go on.
-fn ask(callback: &Bound<'_, PyAny>, (passes, objective, score, weights): Report) -> PyResult<bool> {
+fn ask(callback: &Bound<'_, PyAny>, report: TrainingProgress) -> PyResult<bool> {
+    let phase = match report.phase {
+        TrainingPhase::Penalties => "penalties",
+        TrainingPhase::FirstWeights => "first weights",
+        _ => "training",
+    };
     let state = PyDict::new(callback.py());
-    state.set_item("passes", passes)?;
-    state.set_item("objective", objective)?;
-    state.set_item("dev_score", score)?;
-    state.set_item("weights", weights)?;
+    state.set_item("phase", phase)?;
+    state.set_item("passes", report.passes)?;
+    state.set_item("objective", report.objective)?;
+    state.set_item("dev_score", report.dev_score)?;
+    state.set_item("weights", report.weights)?;
     let answer = callback.call1((state,))?;
     Ok(answer.is_none() || answer.is_truthy()?)
 }

@@ -83,7 +83,7 @@ pub use domain::{chain, grid, linked, typed};
 pub use error::{Error, GraphError, Place, Result};
 pub use front::{
     Confidence, EvaluationReport, LabelledChunk, LabelledSpan, LabelledToken, Model, SequenceTagger,
-    Sequences, Trainer, TrainingProgress, TrainingRun, attributes, columns, conllu, json,
+    Sequences, Trainer, TrainingPhase, TrainingProgress, TrainingRun, attributes, columns, conllu, json,
 };
 
 /// Runs the examples in the README as tests.

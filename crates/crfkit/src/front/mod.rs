@@ -15,5 +15,5 @@ mod trainer;
 pub use model::{EvaluationReport, Model};
 pub use sequences::{Sequences, attributes, columns, conllu, json};
 pub use tagger::{Confidence, LabelledChunk, LabelledSpan, LabelledToken, SequenceTagger};
-pub use told::{TrainingProgress, TrainingRun};
+pub use told::{TrainingPhase, TrainingProgress, TrainingRun};
 pub use trainer::Trainer;

@@ -20,10 +20,24 @@ pub(super) struct Saved<'a> {
     pub(super) failed: OnFailure<'a>,
 }
 
+/// What training is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TrainingPhase {
+    /// It tries penalties.
+    Penalties,
+    /// It computes the weights to begin with.
+    FirstWeights,
+    /// It computes the weights of the model.
+    Training,
+}
+
 /// How far training has got.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TrainingProgress {
+    /// What it is doing. Each trial of penalties, the first weights and the training count their passes from zero.
+    pub phase: TrainingPhase,
     /// Passes over the training set so far.
     pub passes: f64,
     /// The objective: losses plus penalties. Online methods compute it only now and then.
@@ -82,17 +96,18 @@ impl<'a> Told<'a> {
 
 impl Listener for Told<'_> {
     fn event(&mut self, event: &Event) -> Result<Control> {
-        let (passes, objective) = match *event {
-            Event::Progress { passes, objective, .. }
-            | Event::InitialWeights { passes, objective }
-            | Event::Trial { passes, objective, .. } => (passes, objective),
+        let (phase, passes, objective) = match *event {
+            Event::Trial { passes, objective, .. } => (TrainingPhase::Penalties, passes, objective),
+            Event::InitialWeights { passes, objective } => (TrainingPhase::FirstWeights, passes, objective),
+            Event::Progress { passes, objective, .. } => (TrainingPhase::Training, passes, objective),
             Event::Evaluation { passes, scores, .. } => {
                 self.dev_score = Some(if scores.chunked { scores.f1 } else { scores.accuracy });
-                (passes, None)
+                (TrainingPhase::Training, passes, None)
             }
             _ => return Ok(Control::Continue),
         };
-        let state = TrainingProgress { passes, objective, dev_score: self.dev_score, weights: self.weights };
+        let state =
+            TrainingProgress { phase, passes, objective, dev_score: self.dev_score, weights: self.weights };
         let more = self.progress.as_mut().is_none_or(|progress| progress(&state));
         let more = more && !self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         self.stopping |= !more;
@@ -124,7 +139,7 @@ mod tests {
         let mut heard = Vec::new();
         let flag = Arc::new(AtomicBool::new(false));
         let on_progress: OnProgress = Box::new(|progress| {
-            heard.push((progress.passes, progress.objective));
+            heard.push((progress.phase, progress.passes, progress.objective));
             true
         });
         let mut told = Told::new(Some(on_progress), Some(flag.clone()), 7);
@@ -133,6 +148,6 @@ mod tests {
         flag.store(true, Ordering::Relaxed);
         assert_eq!(told.event(&event).unwrap(), Control::Stop);
         drop(told);
-        assert_eq!(heard, [(2.0, Some(5.0)); 2]);
+        assert_eq!(heard, [(TrainingPhase::FirstWeights, 2.0, Some(5.0)); 2]);
     }
 }
