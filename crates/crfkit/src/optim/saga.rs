@@ -78,8 +78,8 @@ const SMALLEST: f64 = 1e-3;
 const RISEN: f64 = 1.01;
 /// The part of the estimated gap that is left to gain, with some caution; the rest belongs to the dual.
 const LEFT: f64 = 0.8;
-/// With an L1 penalty, weights at 0 hide as much again.
-const LEFT_L1: f64 = 2.0;
+/// With an L1 penalty, weights at 0 hide more than as much again.
+const LEFT_L1: f64 = 2.5;
 /// The largest number of variables in a block: their tables stay in the cache.
 const BLOCK: usize = 250;
 /// The least number of blocks, unless examples are fewer.

@@ -251,12 +251,17 @@ impl Stretch<'_> {
         let touched = self.touched(change);
         dispatch!(simd::level(), simd => for touched in touched.chunks(AT_ONCE) {
             self.expect(touched, rows);
-            let z = if self.free.is_empty() { &mut *self.theta } else { &mut *self.free };
+            // With an L1 penalty, θ follows z.
+            let (z, theta) = match self.free.is_empty() {
+                true => (&mut *self.theta, Default::default()),
+                false => (&mut *self.free, &mut *self.theta),
+            };
             for row in touched {
                 let Damped { step, share } = rows[row.row as usize];
                 let (step, share) = (damping * f64::from(step), damping * f64::from(share));
                 let (weights, place) = (row.weights(), row.place());
                 let variance = prior.variance(weights.start);
+                let bound = variance * l1;
                 for k in (0..weights.len()).step_by(EIGHT) {
                     let (first, at) = (weights.start + k, weights.start + k - base);
                     let u = change.values[place.start + k..].first_chunk::<EIGHT>();
@@ -270,27 +275,24 @@ impl Stretch<'_> {
                             let d = f64x8::simd_from(simd, *drift) + u;
                             *drift = d.into();
                             let x = f64x8::simd_from(simd, *z) - u * step;
-                            *z = (x - (x - mean + d * variance) * (mask * share)).into();
+                            let x = x - (x - mean + d * variance) * (mask * share);
+                            *z = x.into();
+                            if let Some(theta) = theta.get_mut(at..at + EIGHT) {
+                                let near = x - x.max(-bound).min(f64x8::splat(simd, bound));
+                                (f64x8::from_slice(simd, theta) * (1.0 - mask) + near * mask).store_slice(theta);
+                            }
                         }
                         _ => for i in at..at + of_row {
                             let u = change.values[place.start + k + i - at];
                             self.drift[i] += u;
                             let x = z[i] - u * step;
                             z[i] = x - (x - prior.mean(base + i) + self.drift[i] * variance) * share;
+                            theta.get_mut(i).into_iter().for_each(|theta| *theta = soft(z[i], bound));
                         }
                     }
                 }
             }
         });
-        if !self.free.is_empty() {
-            for row in touched {
-                let bound = prior.variance(row.weights().start) * l1;
-                let mine = row.weights().start - base..row.weights().end - base;
-                for (theta, z) in self.theta[mine.clone()].iter_mut().zip(&self.free[mine]) {
-                    *theta = soft(*z, bound);
-                }
-            }
-        }
     }
 }
 
@@ -299,15 +301,10 @@ pub(super) fn at_most(x: f64) -> f32 {
     x.min(f32::MAX.into()) as f32
 }
 
-/// x moved towards 0 by `bound`.
+/// x moved towards 0 by `bound`. Without a branch, so that vectors can do it.
+#[inline(always)]
 fn soft(x: f64, bound: f64) -> f64 {
-    if x > bound {
-        x - bound
-    } else if x < -bound {
-        x + bound
-    } else {
-        0.0
-    }
+    x - x.max(-bound).min(bound)
 }
 
 #[cfg(test)]
