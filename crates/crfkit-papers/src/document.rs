@@ -128,8 +128,8 @@ fn papers() -> String {
     }
     format!(
         "{table}\n\
-         Seconds of ours are of two cores of a current server, unless the settings of an experiment tell the number of its threads; \
-         they vary from run to run. – is no number: a method diverged, never reached the score, or was not evaluated there.\n\n"
+         Our seconds are those of a current server and vary from run to run. Each section says how many cores the experiment could \
+         use; if that was one, another experiment may have run beside it on the second core. – is no number: a method diverged, never reached the score, or was not evaluated there.\n\n"
     )
 }
 
@@ -268,9 +268,14 @@ fn dates(entry: &Entry) -> String {
         ),
         None => format!("Stored {}.", day(&record.made)),
     };
+    let cores = match record.cores {
+        Some(1) => " One core.".into(),
+        Some(cores) => format!(" {cores} cores."),
+        None => String::from(" Two cores."),
+    };
     let mut text = match entry.stale {
-        Some(why) => format!("{made} **Stale**: {why}."),
-        None => made,
+        Some(why) => format!("{made}{cores} **Stale**: {why}."),
+        None => made + &cores,
     };
     let fixed = record.fixed.values().map(|fixed| fixed.fixed.as_str()).max();
     let first = record.fixed.values().map(|fixed| fixed.first.as_str()).min();

@@ -321,6 +321,9 @@ pub struct Record {
     pub tolerance: String,
     /// The number of seconds it took.
     pub seconds: f64,
+    /// The cores that it could use; `None` if it was made before these were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<usize>,
     /// The result.
     pub outcome: Outcome,
 }

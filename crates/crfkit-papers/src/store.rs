@@ -136,6 +136,7 @@ impl Store {
             settings: (experiment.settings)(self.form),
             tolerance: experiment.tolerance.into(),
             seconds: start.elapsed().as_secs_f64(),
+            cores: std::thread::available_parallelism().ok().map(usize::from),
             outcome,
         };
         let mut reviewed = record.clone();

@@ -138,6 +138,7 @@ fn save(store: &Store, id: &str, settings: serde_json::Value, outcome: Outcome) 
         settings,
         tolerance: "none".into(),
         seconds: 0.0,
+        cores: None,
         outcome,
     };
     fs::create_dir_all(store.path(id).parent().unwrap()).unwrap();
