@@ -34,12 +34,20 @@ mod smd_theory;
 mod speedups;
 mod text_tasks;
 mod unavailable;
+mod why_annealing;
+mod why_articles;
+mod why_dutch;
+mod why_edges;
 mod why_empirical;
 mod why_features;
+mod why_few_features;
 mod why_fields;
+mod why_first_pass;
 mod why_grids;
+mod why_lists;
 mod why_nlpba;
 mod why_psa;
+mod why_stopping;
 mod why_text;
 
 use crate::experiment::Experiment;
@@ -129,6 +137,15 @@ pub const ALL: &[Experiment] = &[
     why_empirical::SIGMA_1,
     why_empirical::PIECES,
     why_features::FEATURES,
+    why_annealing::ANNEALING,
+    why_edges::EDGES,
+    why_few_features::FEW,
+    why_stopping::STOPPING,
+    why_first_pass::BATCHES,
+    why_articles::ARTICLES,
+    why_lists::LEXICON,
+    why_lists::NAMES,
+    why_dutch::EP2,
     pwpl_operations::OPERATIONS,
     method_costs::HESS_VEC,
     method_costs::RACE,
