@@ -3,7 +3,7 @@
 use crate::code;
 use crate::experiment::{Experiment, Reason, Record};
 use crate::store::{Store, hash};
-use crate::verdict::{Verdict, judge};
+use crate::verdict::{Verdict, judge, off};
 use crfkit::Result;
 
 /// One experiment of the book.
@@ -60,20 +60,19 @@ impl Book {
     }
 }
 
-/// Why an experiment differs: the reasons given for it, or, if there are none, those of the experiments whose results it uses. These
-/// explain what it claims of them, and the numbers that they name. An experiment that explains another one does not itself differ for the reason that it gives.
+/// Why an experiment differs: the reasons given for it, and those given for the experiments whose results it uses, where they name what is off
+/// here too. A reason explains what it names and nothing else. An experiment that explains another one does not itself differ for the
+/// reason that it gives.
 fn reasons_of(experiment: &Experiment, record: &Record, all: &[(String, Reason)]) -> Vec<(String, Reason)> {
-    let own: Vec<_> = all.iter().filter(|(_, reason)| reason.of == experiment.id).cloned().collect();
-    if !own.is_empty() || !record.outcome.why.is_empty() {
-        return own;
-    }
-    let used = all.iter().filter(|(_, reason)| experiment.needs.contains(&reason.of.as_str()));
-    let claims = record.outcome.claims.iter().map(|claim| claim.text.clone());
-    let whole = |(id, reason): &(String, Reason)| {
-        let explains = reason.explains.iter().cloned().chain(claims.clone()).collect();
-        (id.clone(), Reason { explains, ..reason.clone() })
+    let (mut off_here, claims) = off(record);
+    off_here.extend(claims);
+    let names = |reason: &Reason| off_here.iter().any(|name| reason.covers(name));
+    let used = |reason: &Reason| experiment.needs.contains(&reason.of.as_str());
+    let inherits = record.outcome.why.is_empty();
+    let given = |reason: &Reason| {
+        reason.of == experiment.id || inherits && used(reason) && (names(reason) || !reason.found)
     };
-    used.map(whole).collect()
+    all.iter().filter(|(_, reason)| given(reason)).cloned().collect()
 }
 
 /// Why a result is not what today's sources would give, if that is so.
@@ -101,4 +100,37 @@ pub fn stale(store: &Store, experiment: &Experiment, record: &Record) -> Result<
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::unexplained;
+    use serde_json::json;
+
+    #[test]
+    fn a_reason_of_another_experiment_explains_only_what_it_names() {
+        let claims = crate::find("smd-claims2").unwrap();
+        let claim = |text: &str| json!({"text": text, "holds": false});
+        let record: Record = serde_json::from_value(json!({
+            "id": claims.id, "row": claims.row, "title": "", "form": "full", "hash": "", "settings": null, "tolerance": "", "seconds": 0.0,
+            "outcome": {"numbers": [], "charts": [], "notes": [], "not_testable": null, "claims": [claim("one"), claim("the other")]},
+        }))
+        .unwrap();
+        let reason = |of: &str, explains: &str| {
+            let explains = vec![explains.to_owned()];
+            ("a study".to_owned(), Reason { of: of.into(), text: String::new(), explains, found: true })
+        };
+        let all = [
+            reason("smd-fig2", "one"),
+            reason("smd-fig2", "something else"),
+            reason("smd-fig1", "the other"),
+        ];
+        let why = reasons_of(claims, &record, &all);
+        assert_eq!(why, all[..1]);
+        assert_eq!(unexplained(&record, &why), ["the other"]);
+        // A reason given for the experiment itself does not hide those of what it uses.
+        let all = [reason("smd-fig2", "one"), reason("smd-claims2", "the other")];
+        assert!(unexplained(&record, &reasons_of(claims, &record, &all)).is_empty());
+    }
 }
