@@ -1,5 +1,6 @@
 //! Writes the page of results, and the machine-readable list.
 
+mod deviations;
 mod headlines;
 
 use crate::book::{Book, Entry};
@@ -10,6 +11,7 @@ use crate::picture::gallery;
 use crate::store::{Store, json, write};
 use crate::verdict::{Verdict, late, late_claims, unexplained};
 use crfkit::Result;
+use deviations::DEVIATIONS;
 use headlines::headlines;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -52,6 +54,7 @@ fn page(book: &Book, form: Form) -> String {
         verdicts(book),
     );
     text += &sources(book);
+    text += DEVIATIONS;
     for (part, heading, introduction) in PARTS {
         let entries: Vec<&Entry> =
             book.entries.iter().filter(|entry| entry.experiment.part == part).collect();
@@ -59,7 +62,7 @@ fn page(book: &Book, form: Form) -> String {
     }
     text += DIAGRAMS;
     for entry in &book.entries {
-        section(entry, &mut text);
+        section(entry, book, &mut text);
     }
     text
 }
@@ -68,7 +71,7 @@ fn page(book: &Book, form: Form) -> String {
 const DIAGRAMS: &str = "\
 ## Diagrams
 
-The papers' figures that show no data, drawn again.
+The figures of the papers that show no data, redrawn.
 
 pwpl figure 1: a graph, and the graph split into the pieces of its factors, on which the likelihood is piecewise training \
 (`NodeSplit`, tested in `crates/crfkit/tests/laws/node_split.rs`).
@@ -90,9 +93,9 @@ const PARTS: [(Part, &str, &str); 2] = [
     (Part::Paper, "Results of the papers", "Tables, figures and claims; their verdicts are counted above."),
     (
         Part::Study,
-        "Follow-ups, studies of our own, methods of today",
-        "Experiments that look for the cause of a difference, ask what happens elsewhere, or compare with methods of today. They are \
-         not counted above. A study *holds* if all that it claims holds.",
+        "Follow-ups, further studies, current methods",
+        "Experiments that look for the cause of a difference, try other settings, or compare with current methods. They are not counted \
+         above. A study *holds* if all its claims hold and all its compared numbers are within tolerance.",
     ),
 ];
 
@@ -129,7 +132,10 @@ fn papers() -> String {
     format!(
         "{table}\n\
          Our seconds are those of a current server and vary from run to run. Each section says how many cores the experiment could \
-         use; if that was one, another experiment may have run beside it on the second core. – is no number: a method diverged, never reached the score, or was not evaluated there.\n\n"
+         use; if it was one, another experiment may have been running on the other core. A dash (–) stands for a missing number: the method \
+         diverged, never reached the score, or was not evaluated at that point.\n\n\
+         A tolerance in a table may be narrower than the one in words above it: after the first results, tolerances wider than half the \
+         range of the paper's column, or than half its value, were narrowed to that half.\n\n"
     )
 }
 
@@ -152,8 +158,8 @@ fn verdicts(book: &Book) -> String {
 fn sources(book: &Book) -> String {
     let stale = book.entries.iter().filter(|entry| entry.stale.is_some()).count();
     format!(
-        "{stale} of {} results are *stale*: the sources that made them have changed since, so a rerun may give other numbers. This page was \
-         written with the library `{}`; each section names the sources of its result.\n\n",
+        "{stale} of {} results are *stale*: the code that made them has changed since, so a rerun may give other numbers. This page was \
+         written with the library `{}`; each section names the code that made its result.\n\n",
         book.entries.len(),
         code::library()
     )
@@ -280,17 +286,21 @@ fn dates(entry: &Entry) -> String {
     let fixed = record.fixed.values().map(|fixed| fixed.fixed.as_str()).max();
     let first = record.fixed.values().map(|fixed| fixed.first.as_str()).min();
     if let (Some(fixed), Some(first)) = (fixed, first) {
-        let _ =
-            write!(text, " Tolerances were fixed by {}, the first result is of {}.", day(fixed), day(first)); // to a string
+        let _ = write!(
+            text,
+            " Tolerances were fixed by {}; the first result is from {}.",
+            day(fixed),
+            day(first)
+        ); // to a string
     }
     if !late(record).is_empty() || !late_claims(record).is_empty() {
-        text += " A tolerance or claim marked *late* was made when a result was there already; it does not count as reproduced.";
+        text += " A tolerance or claim marked *late* was made after the first result, so it cannot count as reproduced.";
     }
     text
 }
 
 /// The section of one experiment.
-fn section(entry: &Entry, out: &mut String) {
+fn section(entry: &Entry, book: &Book, out: &mut String) {
     let record = &entry.record;
     let outcome = &record.outcome;
     let mut add = |text: String| {
@@ -323,7 +333,9 @@ fn section(entry: &Entry, out: &mut String) {
     if differs(record, entry.verdict) {
         for (id, reason) in &entry.why {
             let head = if reason.found { "Why" } else { "Cause not found" };
-            add(format!("**{head}** ([`{id}`](#{id})): {}\n", reason.text));
+            let fails = book.entry(id).is_some_and(|study| study.verdict == Verdict::DoesNotHold);
+            let note = if fails { ", a study of which not every claim holds" } else { "" };
+            add(format!("**{head}** ([`{id}`](#{id}){note}): {}\n", reason.text));
         }
         let unexplained = unexplained(record, &entry.why);
         if !unexplained.is_empty() {

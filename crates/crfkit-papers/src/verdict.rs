@@ -30,12 +30,12 @@ impl Verdict {
     pub const PAPERS: [(&str, &str); 6] = [
         (
             "reproduced",
-            "all compared numbers are within tolerances that were fixed before the first result, and all claims hold and are older than it",
+            "all compared numbers are within tolerances that were fixed before the first result, and all claims hold and were made before it",
         ),
         (
             "reproduced in shape",
-            "all claims hold, the order or the trend that the text states; every number out of tolerance has a *why* that leads to a \
-             stored experiment, or none is compared, or a tolerance was fixed or a claim made after the first result",
+            "all claims hold, that is, the orders and trends that the text states. A number may be out of tolerance if a stored experiment \
+             shows why. Also where no number is compared, and where a tolerance or a claim is younger than the first result",
         ),
         (
             "paper inconsistent",
@@ -43,13 +43,13 @@ impl Verdict {
         ),
         (
             "differs",
-            "something else comes out here; *why* leads to the stored experiments that show the cause of each difference",
+            "the result is different here; *why* links to the stored experiments that show the cause of each difference",
         ),
         (
             "differs, cause not found",
-            "something else comes out here, and the cause of some difference is not known",
+            "the result is different here, and the cause of at least one difference is not known",
         ),
-        ("not testable", "the data are not to be had"),
+        ("not testable", "the data are not available"),
     ];
 
     /// The verdict without the letter of an error, as [`Verdict::PAPERS`] lists it.
