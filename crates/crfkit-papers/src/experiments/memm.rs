@@ -108,7 +108,7 @@ fn run(context: &Context) -> Result<Outcome> {
         outcome.because(GLOBAL.id, &["WSJ"], format!(
             "the paper names no task, and it depends on the task how much a decoding without normalisation changes. Tokens that the two \
              decodings label differently, and how far apart for the two labels that a token's own observations favour the logarithms of the \
-             normalisers and the scores are on the mean: {}.",
+             normalisers and the scores are on average: {}.",
             parts.join("; ")
         ));
     }

@@ -20,12 +20,12 @@ use crfkit::train::{Method, Parameters, Settings};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// smd-crf-2006 section 3.2: the cost of the Hessian-vector product that SMD needs.
+/// smd-crf-2006 section 2.5: the cost of the Hessian-vector product that SMD needs.
 pub const HESS_VEC: Experiment = Experiment {
     id: "smd-hess-vec",
     review: reviews::hess_vec,
     row: 39,
-    title: "smd section 3.2: a Hessian-vector product with its gradient costs 2 to 3 gradients",
+    title: "smd section 2.5: a Hessian-vector product with its gradient costs 2 to 3 gradients",
     version: 2,
     data: &[CONLL2000, CONLL2003, WSJ, BROWN],
     needs: &[],

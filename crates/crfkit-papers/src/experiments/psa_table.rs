@@ -1,7 +1,8 @@
 //! ctjpgis-psa-2007 table 1 as it is printed, and the comparison with it.
 
+use super::psa_text::limit;
 use super::text_tasks::TextTask;
-use crate::experiment::Outcome;
+use crate::experiment::{Form, Outcome};
 
 /// The entries of table 1 for a method: seconds, iterations, F.
 type Cells = [&'static str; 3];
@@ -35,14 +36,26 @@ pub(super) fn review(outcome: &mut Outcome, which: TextTask) {
     for (k, (name, [time, count, f])) in METHODS.iter().zip(paper).enumerate() {
         outcome.apart(&format!("{name}: seconds"), time, "another machine");
         let value = |text: &str| text.trim_start_matches('>').parse().unwrap_or(f64::NAN);
-        outcome.against(&format!("{name}: iterations"), count, (SHARE * value(count)).round());
-        outcome.against(&format!("{name}: F"), f, tolerance);
+        // Neither run had ended, so their numbers depend on when it was stopped.
+        let cut = count.starts_with('>')
+            && outcome
+                .number(&format!("{name}: iterations"))
+                .is_ok_and(|ours| ours >= limit(Form::Full) as f64);
+        let mut against = |what: &str, paper: &str, tolerance: f64| match cut {
+            true => outcome.apart(what, paper, "both runs were stopped at a limit"),
+            false => outcome.against(what, paper, tolerance),
+        };
+        against(&format!("{name}: iterations"), count, (SHARE * value(count)).round());
+        against(&format!("{name}: F"), f, tolerance);
         if k > 0 {
             let ratio = (100.0 * value(time) / first).round() / 100.0;
             let what = format!("{name}: seconds over those of L-BFGS");
             outcome.show(what.clone(), "", seconds[k] / seconds[0]);
             let bound = if time.starts_with('>') { ">" } else { "" };
-            outcome.against(&what, &format!("{bound}{ratio}"), SHARE * ratio);
+            match cut {
+                true => outcome.apart(&what, &format!("{bound}{ratio}"), "both runs were stopped at a limit"),
+                false => outcome.against(&what, &format!("{bound}{ratio}"), SHARE * ratio),
+            }
         }
     }
     if let (Ok(quasi), Ok(jumps)) =

@@ -218,7 +218,8 @@ fn chunk_pairs(context: &Context) -> Result<Outcome> {
     outcome.show("ML less PWPL", "0", ours[0][0] - ours[3][0]);
     outcome.claim("PWPL is at most 0.3 points below ML", ours[3][0] >= ours[0][0] - 0.3);
     outcome.note(
-        "Pairs of neighbours and the two labels of a token see the words, single labels see nothing: pieces that are single factors have all          that is known of a pair, as in the paper.",
+        "Pairs of neighbours and the two labels of a token see the words, single labels see nothing: a single factor then holds all \
+         that is known of a pair, as in the paper.",
     );
     Ok(outcome)
 }
@@ -328,7 +329,7 @@ fn skip_online(context: &Context) -> Result<Outcome> {
     ordering(&mut outcome, means);
     let ended = match batch.stop {
         StopReason::Method(Stop::Inference) => {
-            "every step that it tries leads to mails whose loss by BP is below 0, which cannot be"
+            "every step that it tries makes the loss of some e-mails by BP negative, which is impossible"
         }
         _ => "it has stopped",
     };
@@ -342,7 +343,7 @@ fn skip_online(context: &Context) -> Result<Outcome> {
     }
     outcome.because(SKIP.id, &["ML: ", "PL is the worst"], format!(
         "BP fails on the way. Mails repeat words, each pair of them is a skip, and at weights that L-BFGS passes through BP does not \
-         find the marginals of all: at the objective {stopped:.0} {ended}. AdaGrad, which looks at no value, comes to {reached:.0} in {seconds:.0} seconds, \
+         find the marginals of all e-mails: at the objective {stopped:.0} {ended}. AdaGrad, which looks at no value, comes to {reached:.0} in {seconds:.0} seconds, \
          with a mean F1 of {:.1} for ML. PL has {:.1}.",
         mean(scores), means[1]
     ));

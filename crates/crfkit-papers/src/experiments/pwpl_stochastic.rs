@@ -28,7 +28,7 @@ pub const STOCHASTIC: Experiment = Experiment {
     tolerance: "names: each is ahead of L-BFGS after as many passes, and comes with the better of two η₀ to within 0.3 points of its end in \
                 fewer; picture: with batches of pieces each has after one pass an objective within 1 % of L-BFGS's end, and L-BFGS needs more \
                 passes for that",
-    part: Part::Paper,
+    part: Part::Study,
     review: none,
     inconsistent: None,
     settings: |form| {
@@ -105,7 +105,7 @@ fn run(context: &Context) -> Result<Outcome> {
     chains(context, &mut outcome)?;
     picture(context, &mut outcome)?;
     outcome.note(
-        "The paper tries no stochastic method. Its other remark, that it is unclear how to apply one where all data are one graph, is met by \
+        "The paper tries no stochastic method. Its other remark, that it is unclear how to apply one where all data are one graph, is answered by \
          pieces as examples: PWPL is a sum over pieces, so a batch is some of them.",
     );
     outcome.note(

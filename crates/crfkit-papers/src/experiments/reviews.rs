@@ -68,7 +68,7 @@ pub(super) fn pwpl_claims(outcome: &mut Outcome) {
     less.iter().for_each(|what| outcome.apart(what, "", "the claims ask for at most 0.3"));
 }
 
-/// smd-crf-2006 section 3.2: 2 to 3 gradients.
+/// smd-crf-2006 section 2.5: 2 to 3 gradients.
 pub(super) fn hess_vec(outcome: &mut Outcome) {
     let all: Vec<String> =
         outcome.numbers.iter().filter(|n| n.what.ends_with("in gradients")).map(|n| n.what.clone()).collect();
@@ -158,7 +158,7 @@ pub(super) fn pwpl_speedup(outcome: &mut Outcome) {
         "Brown, 472 labels: PWPL, speed-up per pass over dense ML",
     );
     let text = format!(
-        "the likelihood is fast here. With 472 labels a pass of PWPL is {:.1} times faster than one of a likelihood that visits every pair of \
+        "not only that the likelihood is fast here: pwpl-operations counts less than 5 to 10 times the work for a dense one too. With 472 labels a pass of PWPL is {:.1} times faster than one of a likelihood that visits every pair of \
          labels, as the paper's did, but {:.1} times faster than ours, which visits the pairs that occur. With 9 labels {:.1} of the {:.1} \
          milliseconds of a pass of PWPL are the way from weights to potentials and back, which every criterion pays.",
         at(dense),
@@ -166,7 +166,7 @@ pub(super) fn pwpl_speedup(outcome: &mut Outcome) {
         at("CoNLL-2003, 9 labels: no loss at all, milliseconds of a pass"),
         at("CoNLL-2003, 9 labels: PWPL, milliseconds of a pass"),
     );
-    outcome.because("pwpl-speedup", &["speed-up to convergence"], text);
+    outcome.looked("pwpl-speedup", text);
 }
 
 /// ctjpgis-psa-2007 on NLPBA: 71.4 of PSA is above 70.33 of L-BFGS.

@@ -93,7 +93,7 @@ fn run(context: &Context) -> Result<Outcome> {
         outcome.show("BFGS, LBP less MF: standard error of this mean", "", error);
         if less.abs() <= 2.0 * error {
             let text = format!(
-                "these images cannot tell. The errors of an image by LBP and by MF differ by {less:.4} points on the mean of {} images, with a \
+                "these images cannot tell. The errors of an image by LBP and by MF differ by {less:.4} points on average over {} images, with a \
                  standard error of {error:.4}.",
                 lbp.len()
             );

@@ -84,16 +84,13 @@ fn claims_shapes(context: &Context) -> Result<Outcome> {
     let same = (found.error("LBP", "SMD") - found.error("LBP", "BFGS")).abs() <= 0.5;
     outcome.claim("LBP: SMD and BFGS end at the same error", same);
     same_performance(&found, &mut outcome);
-    outcome.claim("MF is not better than LBP", found.best("MF") >= found.best("LBP") - 0.05);
+    outcome.claim("MF is not better than LBP", found.best("MF") >= found.best("LBP"));
     for method in METHODS {
         outcome.show(format!("PL {method}: test error"), ">50", found.error("PL", method));
     }
     outcome.claim(
         "PL with the paper's η₀ = 0.04 breaks down: SGD errs on more sites than have the label 1",
-        {
-            let error = found.error("PL", "SGD");
-            error.is_nan() || error >= found.0.number("share of the label 1")? - 0.5
-        },
+        found.error("PL", "SGD") > found.0.number("share of the label 1")?,
     );
     outcome.note("The paper's `above 50 %` and `oversmoothed to black` cannot both be: an all-black image errs on the share of white pixels, which is below one half where most are black.");
     Ok(outcome)
@@ -120,7 +117,7 @@ fn same_performance(found: &Found, outcome: &mut Outcome) {
     let gains: f64 = (1..=steps as usize).map(|t| 1.0 / t as f64).sum();
     outcome.show("LBP ASG: sum of its gains, in η₀", "", gains);
     outcome.because(CLAIMS_SHAPES.id, &["LBP: all four"], format!(
-        "as to ASG, its gains η₀/t are used up. The gains of all its {steps:.0} steps in {passes:.0} passes sum up to {gains:.1} η₀, \
+        "as to ASG, its gains η₀/t die out. The gains of all its {steps:.0} steps in {passes:.0} passes sum up to {gains:.1} η₀, \
          as much as those of SGD in {gains:.0} steps, and the sum grows with the logarithm of the steps. In smd-fig4 its objective is \
          {:.0} after 10 passes and {end:.0} after {passes:.0}, where BFGS ends at {:.0}. The text's `eventually` may be many more passes.",
         after(10.0),
@@ -183,21 +180,20 @@ fn similar_generalisation(found: &Found, outcome: &mut Outcome) {
 fn claims_manmade(context: &Context) -> Result<Outcome> {
     let found = Found(context.result("smd-fig6")?.outcome);
     let mut outcome = Outcome::default();
-    let fast = found.passes("LBP", "SMD").min(found.passes("LBP", "SGD"));
-    outcome
-        .claim("LBP: the faster of SGD and SMD is ahead of BFGS early", fast < found.passes("LBP", "BFGS"));
+    let fast = found.passes("LBP", "SMD").max(found.passes("LBP", "SGD"));
+    outcome.claim("LBP: SGD and SMD are ahead of BFGS early", fast < found.passes("LBP", "BFGS"));
     let caught = found.objective("LBP", "BFGS") <= found.objective("LBP", "SMD") * 1.01;
     outcome.claim("LBP: BFGS catches up in the end", caught);
-    outcome.claim("ASG is the slowest", found.passes("LBP", "ASG") >= fast);
+    outcome.claim("LBP: ASG is slower than SGD and SMD", found.passes("LBP", "ASG") > fast);
     let blocked = found.objective("PL", "SGD");
     outcome.claim(
         "PL: a fixed gain keeps SGD from the optimum",
-        blocked.is_nan() || blocked > found.objective("PL", "BFGS"),
+        blocked.is_nan() || blocked > 1.01 * found.objective("PL", "BFGS"),
     );
     let likelihoods = found.best("LBP").min(found.best("MF"));
     outcome.show("lowest error of LBP and MF", "", likelihoods);
     outcome.show("lowest error of PL", "", found.best("PL"));
-    outcome.claim("LBP and MF are not worse than PL", likelihoods <= found.best("PL") + 0.05);
+    outcome.claim("LBP and MF are not worse than PL", likelihoods <= found.best("PL"));
     similar_generalisation(&found, &mut outcome);
     outcome.note("Features are Kumar and Hebert's moments and orientations as far as they are published, 21 of a site and 15 of a pair; the authors' files have 108 photographs for training, as the slides say, not 129.");
     Ok(outcome)

@@ -170,6 +170,7 @@ fn pseudolikelihood(context: &Context) -> Result<Outcome> {
     let (mut excess, mut distances) = (Vec::new(), Vec::new());
     for &n in sizes {
         let (mut edges, mut distance) = ([0.0; 2], 0.0);
+        let mut more = Vec::new();
         for k in 0..draws {
             let labels = draw(&mut Random::stream(1, 1000 * n as u64 + k), n);
             let task = sites(SIDE, &labels)?;
@@ -179,15 +180,23 @@ fn pseudolikelihood(context: &Context) -> Result<Outcome> {
             let pl = task.learn(Pseudolikelihood::default(), &settings, zeros, &|_| 0.0)?.theta;
             edges[0] += ml[1] / draws as f64;
             edges[1] += pl[1] / draws as f64;
+            more.push(pl[1] - ml[1]);
             distance += (ml[0] - pl[0]).hypot(ml[1] - pl[1]) / draws as f64;
         }
         outcome.show(format!("{n} samples: mean edge weight of ML"), "", edges[0]);
         outcome.show(format!("{n} samples: mean edge weight of PL"), "", edges[1]);
         outcome.show(format!("{n} samples: mean distance of the two"), "", distance);
-        excess.push(edges[1] - edges[0]);
+        let mean = edges[1] - edges[0];
+        let squares: f64 = more.iter().map(|x| (x - mean) * (x - mean)).sum();
+        let error = (squares / (draws * (draws - 1).max(1)) as f64).sqrt();
+        outcome.show(format!("{n} samples: standard error of the difference of the edge weights"), "", error);
+        excess.push(mean / error);
         distances.push(distance);
     }
-    outcome.claim("with the fewest samples PL has larger edge weights", excess.first() > Some(&0.0));
+    outcome.claim(
+        "with the fewest samples PL has larger edge weights, by more than two standard errors",
+        excess.first() > Some(&2.0),
+    );
     let falls = distances.first().zip(distances.last()).is_some_and(|(first, last)| *last < first / 4.0);
     outcome
         .claim("with the most samples the two have come together: a quarter of the distance or less", falls);

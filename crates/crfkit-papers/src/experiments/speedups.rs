@@ -236,7 +236,7 @@ fn run(context: &Context) -> Result<Outcome> {
     outcome.note(
         "`No loss at all` is the way from weights to tables and back, which every criterion pays: where labels are few it is most of the \
          pass, and no criterion can gain much. ML is the likelihood as crfkit does it: ones plus a sparse table of seen label pairs where that pays; `dense` has \
-         a weight for every label of each observation and for every pair of labels. The paper's 8.7 (names), 31.7 (factorial chain) and 11.0 (parts of speech) are of another implementation.",
+         a weight for every label of each observation and for every pair of labels. The paper's 11.0 (names), 31.7 (factorial chain) and 8.7 (parts of speech) are of another implementation.",
     );
     Ok(outcome)
 }

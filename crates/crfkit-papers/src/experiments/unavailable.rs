@@ -17,7 +17,7 @@ pub const BIOCREATIVE_1A: Experiment = Experiment {
     inconsistent: None,
     settings: |_| Value::Null,
     run: |_| {
-        let why = "The data of BioCreAtIvE task 1A are not to be had, and the paper says of them only that the results were similar.";
+        let why = "The data of BioCreAtIvE task 1A are not available, and the paper says only that the results were similar.";
         Ok(Outcome { not_testable: Some(why.into()), ..Outcome::default() })
     },
 };

@@ -98,7 +98,7 @@ fn run(context: &Context) -> Result<Outcome> {
     );
     outcome.note(
         "Counts are of (observation, label) pairs seen in training and of label pairs. That of smd-crf-2006 for NLPBA is smaller than the number \
-         of words in their neighbourhoods alone allows with ours: which of them the paper has is not told.",
+         of words in their neighbourhoods alone allows with ours: which of them the paper has is not stated.",
     );
     outcome.note("Word lists are not public; `%list` and `%map` of templates take such files from users.");
     Ok(outcome)

@@ -59,7 +59,7 @@ fn measures(context: &Context) -> Result<Outcome> {
     let found = (0..MEASURE_NAMES.len()).find(|&k| both(&near[k]));
     outcome.claim("by one measure BFGS and the perceptron have the paper's F", found.is_some());
     let text = format!(
-        "by entities, by tokens, and by tokens that are part of an entity, of whatever type: {}. The paper does not tell how it counts.",
+        "by entities, by tokens, and by tokens that are part of an entity, of whatever type: {}. The paper does not say how it counts.",
         parts.join("; ")
     );
     match found.filter(|&k| k > 0) {

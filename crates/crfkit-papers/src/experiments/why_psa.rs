@@ -115,7 +115,7 @@ fn first_pass(context: &Context) -> Result<Outcome> {
         format!("not {}", out.join(", not "))
     };
     outcome.looked(CLAIMS.id, format!(
-        "{out}. The paper's features are not told, and parts of speech and stems are not in our data. {} That SMD never gets to PSA's first pass is \
+        "{out}. The paper's features are not listed, and parts of speech and stems are not in our data. {} That SMD never gets to PSA's first pass is \
          the paper's finding on both tasks; the bound of psa-claims asks for 0.3 points below L-BFGS.",
         parts.join(" ")
     ));

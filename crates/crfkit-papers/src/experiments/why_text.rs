@@ -71,7 +71,7 @@ fn features(context: &Context) -> Result<Outcome> {
     });
     let all_within = outcome.numbers.iter().all(|number| number.within != Some(false));
     let text = format!(
-        "the features. The paper's 330,731 are not told; our template has {all}. Without its triples of parts of speech there are {few}, \
+        "the features. The paper's 330,731 are not listed; our template has {all}. Without its triples of parts of speech there are {few}, \
          and SMD ends at {:.2}, SGD at {:.2}, BFGS at {:.2}, and the perceptron at {end:.2} after a peak of {peak:.2}. That the \
          paper's template was just this one is not shown.",
         curves[0].1.final_f1(),
@@ -184,16 +184,22 @@ fn steps(context: &Context) -> Result<Outcome> {
         outcome.charts.push(crate::chart::Chart { lines, ..chart.clone() });
     }
     let swing = |record: &Outcome, name: &str| record.number(name).unwrap_or(f64::NAN);
-    outcome.because("smd-fig2", &["SMD and SGD end above"], format!(
+    let text = format!(
         "the step. η₀ = 0.1 times the largest eigenvalue of a batch's Hessian is {:.1} on base NP and {:.1} on NLPBA with our template (median \
-         of {BATCHES} batches; beyond 2 a step overshoots): the last batches decide how often a token is an entity, SGD swings between precision \
-         and recall (best F {:.1}, at the end {:.1}; on base NP {:.1} and {:.1}), and SMD has cut its gains before it is there. \
+         of {BATCHES} batches; beyond 2 a step overshoots). SGD swings (best F {:.1}, at the end {:.1}; on base NP {:.1} and {:.1}). \
          With η₀ = 0.01 SMD ends at {smd:.2}, BFGS at {bfgs:.2}; with 0.001 SMD at {slow_smd:.2} and SGD, without swings, at {sgd:.2}, above the \
          perceptron's {perceptron:.2}.",
-        steep[0], steep[1],
-        swing(&found, "SGD: best F"), swing(&found, "SGD: final F"),
-        swing(&figure_1, "SGD: best F"), swing(&figure_1, "SGD: final F"),
-    ));
+        steep[0],
+        steep[1],
+        swing(&found, "SGD: best F"),
+        swing(&found, "SGD: final F"),
+        swing(&figure_1, "SGD: best F"),
+        swing(&figure_1, "SGD: final F"),
+    );
+    match smd > perceptron && sgd > perceptron {
+        true => outcome.because("smd-fig2", &["SMD and SGD end above"], text),
+        false => outcome.looked("smd-fig2", format!("not {text}")),
+    }
     (context.say)("the optimum");
     let optimum = data.learn(&saga(context.form), &[], None)?;
     let [best, above] =
@@ -220,9 +226,15 @@ fn review_steps(outcome: &mut Outcome) {
         "the step, as in smd-fig2: with η₀ = 0.01 SMD comes to the F of BFGS less 0.3 in {} passes.",
         at("SMD, η₀ = 0.01: passes to the F of BFGS less 0.3")
     );
-    outcome.because("slides-learning", &["NLPBA"], slides);
+    let arrives = at("SMD, η₀ = 0.01: passes to the F of BFGS less 0.3").is_finite();
+    let overshoots = above > 0.1 && at("SMD, η₀ = 0.01: final F") > at("optimum, by SAGA: F");
+    if arrives {
+        outcome.because("slides-learning", &["NLPBA"], slides);
+    }
     outcome.show("SMD, η₀ = 0.01: objective, per cent above the optimum", "", above);
-    outcome.because("smd-fig2-steps", &["SMD and BFGS end"], text);
+    if overshoots {
+        outcome.because("smd-fig2-steps", &["SMD and BFGS end"], text);
+    }
 }
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
@@ -255,10 +267,16 @@ fn gains(context: &Context) -> Result<Outcome> {
         ranges.push(spread(&scores));
     }
     outcome.claim(format!("η₀ = {}: the F-scores differ by at most 0.3", ETAS[1]), ranges[1] <= 0.3);
-    outcome.because("smd-permutations", &["differ"], format!(
-        "the step. With η₀ = 0.1, which the paper tuned for its own features, the first batches decide which gains SMD cuts, and the order stays \
-         visible: F differs by {:.2} after 6 passes. With 0.05 it differs by {:.2}, with 0.02 by {:.2}.",
-        spread(&large), ranges[0], ranges[1]
-    ));
+    let text = format!(
+        "the step. With η₀ = 0.1, which the paper tuned for its own features, the order stays visible: F differs by {:.2} after 6 passes. \
+         With 0.05 it differs by {:.2}, with 0.02 by {:.2}.",
+        spread(&large),
+        ranges[0],
+        ranges[1]
+    );
+    match ranges[1] <= 0.3 {
+        true => outcome.because("smd-permutations", &["differ"], text),
+        false => outcome.looked("smd-permutations", format!("not {text}")),
+    }
     Ok(outcome)
 }
