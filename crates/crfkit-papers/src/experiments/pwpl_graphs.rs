@@ -4,7 +4,7 @@ use super::pwpl_pairs::of_pairs;
 use super::pwpl_text::{NAMES, Run, name, part, settings};
 use super::reviews::{self, NP_ACCURACY, NP_F1, POS_ACCURACY};
 use crate::corpora::{CONLL2000, SEMINARS, sentences};
-use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part};
 use crfkit::Result;
 use crfkit::data::columns::Columns;
 use crfkit::data::presets::preset;
@@ -53,7 +53,7 @@ pub const CHUNK_PAIRS: Experiment = Experiment {
 /// pwpl-2007 table 2: seminar announcements.
 pub const SKIP: Experiment = Experiment {
     id: "pwpl-table2",
-    review: none,
+    review: reviews::narrowed,
     row: 104,
     title: "pwpl table 2: seminar announcements (skip chain) by ML with BP, PL, PW and PWPL",
     version: 2,

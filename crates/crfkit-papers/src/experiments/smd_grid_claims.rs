@@ -3,7 +3,7 @@
 use super::reviews;
 use super::smd_grids::{CRITERIA, FIGURE_4, METHODS};
 use crate::corpora::MANMADE;
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, none};
 use crfkit::Result;
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ pub const CLAIMS_SHAPES: Experiment = Experiment {
 /// smd-crf-2006 section 5.2: what the text says about figure 6.
 pub const CLAIMS_MANMADE: Experiment = Experiment {
     id: "smd-claims-manmade",
+    review: none,
     row: 111,
     title: "smd section 5.2: what the text says of figure 6",
     version: 3,

@@ -24,7 +24,7 @@ pub const FIGURE_4: Experiment = Experiment {
     needs: &[],
     tolerance: "the order of criteria and methods; `the same` error is 0.5 points (our own shapes, whose errors the paper cannot have)",
     part: Part::Paper,
-    review: none,
+    review: reviews::smd_shapes,
     inconsistent: None,
     settings: |form| settings("shapes", form),
     run: |context| figure(context, false),
@@ -44,6 +44,7 @@ pub const FIGURE_3: Experiment = Experiment {
 /// smd-crf-2006 figure 6: man-made structure.
 pub const FIGURE_6: Experiment = Experiment {
     id: "smd-fig6",
+    review: none,
     row: 98,
     title: "smd figure 6: objective and test error on man-made structure, by LBP, MF and PL",
     version: 4,
@@ -56,6 +57,7 @@ pub const FIGURE_6: Experiment = Experiment {
 /// smd-crf-2006 figure 5: structure found in a photograph.
 pub const FIGURE_5: Experiment = Experiment {
     id: "smd-fig5",
+    review: none,
     row: 97,
     title: "smd figure 5: structure found in a photograph, {LBP, PL} × {BFGS, SMD}",
     version: 2,
