@@ -34,6 +34,27 @@ fn the_number_of_threads_changes_no_byte_on_any_vector_unit() {
     }
 }
 
+/// The first pass of a batch method is the value at the start, and a strong penalty leaves no weight.
+#[test]
+fn a_model_that_has_learned_nothing_is_named() {
+    let directory = scratch();
+    let model = directory.path().join("m");
+    let told = "all weights of the model are 0, so it prefers no label to another";
+    for (arguments, nothing) in [
+        (["--optimizer", "lbfgs", "--passes", "1"], true),
+        (["--l1", "1000000", "--passes", "3"], true),
+        (["--optimizer", "lbfgs", "--passes", "3"], false),
+    ] {
+        let run = train(&model).args(arguments).assert().success();
+        let printed = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert_eq!(printed.contains(told), nothing, "{arguments:?}: {printed}");
+    }
+    let single = directory.path().join("single.tsv");
+    fs::write(&single, "a\tX\nb\tX\n\n").unwrap();
+    let run = crfkit().arg("train").arg(&single).arg("-m").arg(&model).assert().success();
+    assert!(!String::from_utf8_lossy(&run.get_output().stderr).contains(told));
+}
+
 #[test]
 fn the_log_has_the_events_and_fields_of_its_description() {
     let directory = scratch();

@@ -299,7 +299,8 @@ impl ChainAnswers {
         let log_z = self.log_z();
         let score = self.psi().score(&self.chain, labels);
         let once = self.once.as_ref().is_none_or(|once| once.is_satisfied_by(labels));
-        if self.forbids(score) || !once { f64::NEG_INFINITY } else { score - log_z }
+        // No labelling is more probable than all of them; with enormous weights rounding may say so.
+        if self.forbids(score) || !once { f64::NEG_INFINITY } else { (score - log_z).min(0.0) }
     }
 
     /// Whether a labelling with this score is forbidden.

@@ -8,6 +8,9 @@ use crate::{Error, Result};
 /// estimate of a healthy run may be slightly above it, because the first steps are the longest.
 const EXPLODED: f64 = 2.0;
 
+/// A pass that ends above the one before it by more than this factor had steps that were too long.
+const RISEN: f64 = 1.01;
+
 /// How often a method is tried again with a smaller gain.
 const RETRIES: usize = 1;
 
@@ -37,8 +40,8 @@ impl Height {
 /// If it ends above its start, the run returns to the first weights. The method is tried again with a smaller gain
 /// ([`Optimizer::gentler`]); if that does not help or there is none, the first weights are the result. Above means that
 /// losses plus penalties are higher, or that more losses are below 0, which is impossible
-/// ([`super::Objective::value_grad_checked`]). The value of the start costs a pass, so it is not computed where a method
-/// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
+/// ([`super::Objective::value_grad_checked`]). The values cost a pass each, so they are not computed where a method has converged by its
+/// own measure and its last estimate of the objective is far below the start. Evaluations for the comparison are not counted as passes.
 ///
 /// If the value of an objective is no measure of progress, impossible losses alone decide.
 ///
@@ -68,15 +71,25 @@ pub(super) fn minimize(
     loop {
         let limit = height.map_or(f64::INFINITY, |start: Height| start.limit.abs());
         let before = state.numbers.get("passes_before").copied().unwrap_or(0.0);
-        let mut guarded = Guarded { watch, attempt, start: &start, before, limit, exploded: false };
+        let number = |name: &str| state.numbers.get(name).copied();
+        let (risen, last) = (number("risen").is_some_and(|risen| risen > 0.0), number("last_pass"));
+        let mut guarded =
+            Guarded { watch, attempt, start: &start, before, limit, exploded: false, risen, last };
         let ended = match given_up > 0.0 {
             true => Err(Error::Diverged { passes: std::mem::take(&mut given_up), message: String::new() }),
             false => method.minimize(problem, state, &mut guarded),
         };
-        let exploded = guarded.exploded;
+        let (exploded, risen, last) = (guarded.exploded, guarded.risen, guarded.last);
         let passes = match ended {
             Ok(near) if exploded => near.passes,
-            Ok(near) if matches!(near.stop, Stop::Gap | Stop::Watch) => return Ok(near),
+            Ok(near) if near.stop == Stop::Watch => return Ok(near),
+            Ok(near)
+                if near.stop == Stop::Gap
+                    && !risen
+                    && last.is_some_and(|last| problem.is_far_below(last, &start)) =>
+            {
+                return Ok(near);
+            }
             Ok(near) => {
                 let start = *height.get_or_insert_with(|| Height::of(problem, &start));
                 let end = Height::of(problem, &near.theta);
@@ -85,7 +98,9 @@ pub(super) fn minimize(
                     return Ok(Minimum { stop: Stop::Watch, ..near });
                 }
                 if end.below(&start) {
-                    return Ok(near);
+                    // The gap of a method is an estimate. After steps that were too long it may be wrong, so the next method goes on.
+                    let stop = if near.stop == Stop::Gap && risen { Stop::Passes } else { near.stop };
+                    return Ok(Minimum { stop, ..near });
                 }
                 near.passes
             }
@@ -128,6 +143,10 @@ struct Guarded<'a> {
     /// The objective at the start.
     limit: f64,
     exploded: bool,
+    /// Whether a pass has ended above the one before it.
+    risen: bool,
+    /// The objective at the end of the last pass.
+    last: Option<f64>,
 }
 
 impl Watch for Guarded<'_> {
@@ -138,8 +157,16 @@ impl Watch for Guarded<'_> {
         let exploded = progress
             .objective
             .is_some_and(|value| value.is_nan() || seen * value.abs() > EXPLODED * self.limit);
+        if let Some(value) = progress.objective.filter(|_| progress.theta.is_some()) {
+            self.risen |= self.last.is_some_and(|last| value > RISEN * last);
+            self.last = Some(value);
+        }
         let control = self.watch.step(progress, &|| {
             let mut state = state();
+            state.numbers.insert("risen".into(), f64::from(u8::from(self.risen)));
+            if let Some(last) = self.last {
+                state.numbers.insert("last_pass".into(), last);
+            }
             state.numbers.insert("attempt".into(), self.attempt as f64);
             state.numbers.insert("exploded".into(), if exploded { progress.passes } else { 0.0 });
             let zeros = self.start.iter().all(|x| *x == 0.0);

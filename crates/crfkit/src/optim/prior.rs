@@ -41,7 +41,7 @@ impl Prior {
     /// Advice for a run whose numbers have become infinite, where `usual` is what to do about weights that grow too large. Under a very
     /// narrow prior the penalty is what grows, and even the usual advice would make it worse.
     pub(crate) fn advice<'a>(&self, usual: &'a str) -> &'a str {
-        const NARROW: f64 = 1e-3;
+        const NARROW: f64 = 1e-2;
         match self.sigma.min(self.sigma_pairs) < NARROW {
             true => "use a larger `sigma`: the penalty on the weights is too strong",
             false => usual,

@@ -1,7 +1,13 @@
 //! What an optimiser minimises.
 
-use super::{Objective, Prior};
+use super::{Objective, Prior, Touched};
 use crate::ability::Ability;
+
+/// The sample of [`Problem::sampled_losses`]: one example of so many, but at least so many.
+const SAMPLED_ONE_OF: usize = 20;
+const SAMPLED_AT_LEAST: usize = 32;
+/// A value below this share of another one is far below it: a sample's estimate is wrong by much less than that.
+const FAR: f64 = 0.5;
 
 /// Σ losses + Σ (θᵢ − mᵢ)²/2σᵢ² + l1·Σ|θᵢ|.
 pub struct Problem<'a> {
@@ -31,6 +37,22 @@ impl Problem<'_> {
     pub(crate) fn value_checked(&self, theta: &[f64]) -> (f64, usize) {
         let (loss, impossible) = self.objective.value_checked(theta);
         (loss + self.prior.value(theta), impossible)
+    }
+
+    /// An estimate of the losses at θ from a sample of the examples.
+    fn sampled_losses(&self, theta: &[f64]) -> f64 {
+        let examples = self.objective.examples();
+        let step = examples.div_ceil((examples / SAMPLED_ONE_OF).max(SAMPLED_AT_LEAST)).max(1);
+        let sample: Vec<u32> = (0..examples as u32).step_by(step).collect();
+        let mut touched = Touched::default();
+        self.objective.touched(&sample, &mut touched);
+        let losses = self.objective.batch_grad(&sample, theta, &touched, &mut Vec::new());
+        losses * (examples as f64 / sample.len().max(1) as f64)
+    }
+
+    /// Whether an objective of `value` is far below that of θ, by the losses of a sample there. Then no pass is needed to compare them.
+    pub(crate) fn is_far_below(&self, value: f64, theta: &[f64]) -> bool {
+        value < FAR * self.sampled_losses(theta)
     }
 
     /// Whether the gradient is that of the value, so that the value measures progress.

@@ -165,10 +165,11 @@ impl Weights {
         self.damping *= HALVE;
     }
 
-    /// How much the penalties are above the least that they and ⟨d, θ⟩ can be together, with the part of each row reduced by D.
+    /// How much the penalties are above the least that they and ⟨d, θ⟩ can be together, with the part of each row reduced by its D at the
+    /// beginning of the run. Halving every D makes steps shorter, but says nothing about curvature.
     pub fn behind(&self, problem: &Problem) -> f64 {
         let Problem { prior, l1, .. } = problem;
-        let behind = problem.sum(self.rows.len(), |row| {
+        problem.sum(self.rows.len(), |row| {
             let [start, end] = self.ranges[row];
             if start == end {
                 return 0.0;
@@ -182,8 +183,7 @@ impl Weights {
                 gap += bend / (2.0 * variance) + l1 * (theta.abs() - best.abs()) + drift * (theta - best);
             }
             f64::from(self.rows[row].step) / variance * gap
-        });
-        self.damping * behind
+        })
     }
 
     /// Moves d and θ as some visits demand, one after another; or d alone, if θ is to `stay`.

@@ -6,7 +6,7 @@ use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
     Auto, AutoChoice, Compute, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart,
-    State, Stop, Touched, Watch,
+    State, Stop, Watch,
 };
 use crate::{Error, Result};
 
@@ -108,19 +108,23 @@ pub(crate) fn fit(
     let reported = watcher.reported.filter(|_| why == Stop::Watch && !judged);
     let end =
         reported.map_or_else(|| End::of(&problem, &theta), |value| End::reported(&problem, &theta, value));
-    // A duality gap is a proof, and auto compares its phases itself.
-    let proven = why == Stop::Gap || reported.is_some() && settings.optimizer == Method::Auto;
+    // The duality gap of SDCA is a proof (that of SAGA is an estimate), and auto compares its phases itself.
+    let proven = why == Stop::Gap && settings.optimizer == Method::Sdca
+        || reported.is_some() && settings.optimizer == Method::Auto;
     // Whoever stops a run gets its weights as they are, and hears what is wrong with them: the run may just have begun.
     let stopped = stop == StopReason::Listener && end.value.is_finite();
     // Passes over the data take the time that there is not. So if a sample shows that the run has come far, it is believed.
-    let far = || stopped && problem.is_smooth() && end.is_far_below_zero(&problem);
+    let zeros = || vec![0.0; problem.objective.dim()];
+    let far =
+        || (stopped || why == Stop::Gap) && problem.is_smooth() && problem.is_far_below(end.value, &zeros());
     let proven = proven || first.is_some_and(|first| end.value <= first) || far();
-    let above = if proven { None } else { end.above(&problem, first, &start, passes)? };
+    let remedy = problem.prior.advice(shorter_steps(settings));
+    let above = if proven { None } else { end.above(&problem, first, &start, (passes, remedy))? };
     match above {
         Some(zero) if stopped => {
             listener.event(&Event::AboveStart { objective: end.value, zero })?;
         }
-        Some(zero) => return Err(end.diverged(&problem, zero, passes)),
+        Some(zero) => return Err(end.diverged(zero, passes, remedy)),
         None => {}
     }
     let end = if stopped { end.counted(&problem, &theta) } else { end.check_losses(passes)? };
@@ -139,7 +143,12 @@ fn choice(problem: &Problem, settings: &Settings) -> AutoChoice {
 }
 
 /// What to do about steps that are too long.
-const SHORTER_STEPS: &str = "use a smaller step (`eta0`) or a smaller `sigma`";
+fn shorter_steps(settings: &Settings) -> &'static str {
+    match settings.optimizer.declaration().parameters.contains(&"eta0") {
+        true => "use a smaller step (`eta0`) or a smaller `sigma`",
+        false => "use a smaller `sigma` or another `optimizer`",
+    }
+}
 
 /// The objective at the weights that a run has ended with.
 struct End {
@@ -172,11 +181,10 @@ impl End {
         problem: &Problem,
         first: Option<f64>,
         start: &[f64],
-        passes: f64,
+        (passes, remedy): (f64, &str),
     ) -> Result<Option<f64>> {
         if !self.value.is_finite() {
-            let message = problem.prior.advice(SHORTER_STEPS);
-            let message = format!("the objective is not a finite number; {message}");
+            let message = format!("the objective is not a finite number; {remedy}");
             return Err(Error::Diverged { passes, message });
         }
         // The losses of a perceptron are 0 at the start, and no measure of progress.
@@ -190,24 +198,11 @@ impl End {
         Ok((self.value > zero + ROUNDING * zero.abs()).then_some(zero))
     }
 
-    /// Whether the value is far below that of zero weights, by the losses of a sample there.
-    fn is_far_below_zero(&self, problem: &Problem) -> bool {
-        let (objective, zeros) = (problem.objective, vec![0.0; problem.objective.dim()]);
-        let examples = objective.examples();
-        let step = examples.div_ceil((examples / SAMPLED_ONE_OF).max(SAMPLED_AT_LEAST)).max(1);
-        let sample: Vec<u32> = (0..examples as u32).step_by(step).collect();
-        let mut touched = Touched::default();
-        objective.touched(&sample, &mut touched);
-        let losses = objective.batch_grad(&sample, &zeros, &touched, &mut Vec::new());
-        self.value < FAR * losses * (examples as f64 / sample.len().max(1) as f64)
-    }
-
     /// The error of a run that has ended above zero weights.
-    fn diverged(&self, problem: &Problem, zero: f64, passes: f64) -> Error {
+    fn diverged(&self, zero: f64, passes: f64, remedy: &str) -> Error {
         let message = format!(
             "the objective is {:.6e} at the end, but {zero:.6e} at weights of zero; {}",
-            self.value,
-            problem.prior.advice(SHORTER_STEPS)
+            self.value, remedy
         );
         Error::Diverged { passes, message }
     }
@@ -239,11 +234,6 @@ impl End {
 
 /// Two sums over all examples that differ by less than this share may be the same: each is rounded.
 const ROUNDING: f64 = 1e-9;
-/// The sample of [`End::is_far_below_zero`]: one example of so many, but at least so many.
-const SAMPLED_ONE_OF: usize = 20;
-const SAMPLED_AT_LEAST: usize = 32;
-/// A value below this share of the objective at zero weights is far below it: a sample's estimate is wrong by much less than that.
-const FAR: f64 = 0.5;
 /// A sum of losses that is below 0 by more than this is impossible; by less, it may be rounding.
 const IMPOSSIBLE: f64 = 1e-3;
 
@@ -319,7 +309,7 @@ impl Watch for Watcher<'_, '_> {
 mod tests {
     use super::*;
     use crate::ability::Ability;
-    use crate::optim::Mean;
+    use crate::optim::{Mean, Touched};
     use crate::settings::Parameters;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

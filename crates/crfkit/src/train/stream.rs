@@ -24,6 +24,9 @@ const MANY_LABELS: usize = 1024;
 /// as many have occurred again by the time that 1024 are known.
 const SELDOM: u64 = 32;
 
+/// Losses of so many times those of weights of zero are those of steps that were too long.
+const DIVERGED: f64 = 2.0;
+
 /// Trains a chain with PSA, one sequence after the other. The alphabets of labels and observations, and with them the
 /// weights, grow as new ones arrive. Memory depends on the number of different features, never on the number of
 /// sequences.
@@ -45,6 +48,8 @@ pub struct StreamTrainer {
     seen: Vec<bool>,
     /// Examples that have been used. They are kept only so that their memory can be reused.
     spent: Dataset<Chain>,
+    /// Sum of the losses of weights of zero.
+    uniform: f64,
     progress: StreamProgress,
 }
 
@@ -82,6 +87,7 @@ impl StreamTrainer {
             features,
             seen: Vec::new(),
             spent: Dataset::new(),
+            uniform: 0.0,
             progress: StreamProgress::default(),
         })
     }
@@ -192,6 +198,10 @@ impl StreamTrainer {
         if self.settings.features == Keep::Observed {
             mark_seen(&self.features, self.risk.data(), seen);
         }
+        let labels = self.builder.labels().len() as f64;
+        let data = self.risk.data();
+        let tokens = |e: usize| data.weight(e) * data.gold(e).len() as f64;
+        self.uniform += (0..data.len()).map(tokens).sum::<f64>() * labels.ln();
         self.progress.loss += self.psa.step(&self.risk, |i| seen.get(i).is_none_or(|seen| *seen))?;
         Ok(())
     }
@@ -239,6 +249,16 @@ impl StreamTrainer {
         let progress = self.progress();
         let weights = self.psa.theta().to_vec();
         let objective = progress.loss + self.psa.penalty();
+        if objective.is_nan() || objective > DIVERGED * self.uniform && self.uniform > 0.0 {
+            let message = format!(
+                "the objective is {objective:.6e}, but {:.6e} at weights of zero; {}",
+                self.uniform,
+                self.settings
+                    .prior(&self.features, Vec::new())
+                    .advice("use a smaller step (`eta0`) or a smaller `sigma`")
+            );
+            return Err(Error::Diverged { passes: 1.0, message });
+        }
         let settings =
             Settings { stream: Some(progress.sequences), examples: self.examples, ..self.settings.clone() };
         let domain = self.builder.into_domain(labels);

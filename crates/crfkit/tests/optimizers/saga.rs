@@ -1,9 +1,11 @@
 //! SAGA: its blocks, what it stores, and the L1 penalty.
 
+use crate::corpora::attribute_corpus;
 use crate::finite_sum::{crf, exact, prior};
 use crate::objectives::{Look, distance, minimize, total};
 use crfkit::math::random::Random;
 use crfkit::optim::{Control, Mean, Objective, Optimizer, Prior, Problem, Progress, Saga, State, Touched};
+use crfkit::train::{self, Method, Settings, TrainOptions};
 
 /// Blocks of a few examples give the gradients of their examples, row by row.
 #[test]
@@ -154,5 +156,37 @@ fn saga_does_not_forget_good_weights() {
         });
         method.minimize(&other, State::start(best), &mut look).unwrap();
         assert!(worst <= 1.001 * start, "l1 {l1}: {worst} above {start}");
+    }
+}
+
+/// Series of tokens with two numbers each, and with attributes that all of them have. The label changes every 20 tokens.
+fn series(sequences: usize, tokens: usize, constants: usize) -> String {
+    let mut text = String::new();
+    for t in 0..sequences * tokens {
+        let label = t % tokens / 20 % 4;
+        let (angle, noise) = (std::f64::consts::FRAC_PI_2 * label as f64, t as f64 + 1.0);
+        let x = angle.cos() + 0.7 * (12.9898 * noise).sin();
+        let z = angle.sin() + 0.7 * (78.233 * noise).sin();
+        text += &format!("L{label}\tx:{x:.3}\tz:{z:.3}");
+        (0..constants).for_each(|k| text += &format!("\tb{k}"));
+        text += if (t + 1) % tokens == 0 { "\n\n" } else { "\n" };
+    }
+    text
+}
+
+/// Long sequences make the first steps far too long. Then weights that are far from the optimum may look settled, and steps have been
+/// shortened several times: neither may end the run.
+#[test]
+fn auto_is_not_deceived_by_steps_that_were_too_long() {
+    for (sequences, tokens, constants) in [(1, 1000, 20), (2, 500, 20), (40, 100, 1)] {
+        let end = |settings: Settings| {
+            let corpus = attribute_corpus(&series(sequences, tokens, constants), 1);
+            let features = train::features(&corpus, &settings);
+            let options = TrainOptions { threads: 1, ..TrainOptions::default() };
+            train::train(corpus, features, &settings, options, &mut ()).unwrap().objective
+        };
+        let best = end(Settings { optimizer: Method::Lbfgs, ..Settings::default() });
+        let left = end(Settings::default()) / best - 1.0;
+        assert!(left < 0.02, "{sequences} × {tokens}: {left} above the optimum");
     }
 }

@@ -132,6 +132,10 @@ impl<'a> Session<'a> {
         let stopped = format!("{reason}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s");
         let ended = Ending { interrupted: end.interrupted(), resumes: self.checkpoint.resumes() };
         let status = farewell(self.args, &self.progress, &stopped, [*weights, *bytes], ended, next);
+        // With a single label there is nothing to learn, and the objective is 0.
+        if *weights == 0 && *objective > 0.0 && !end.interrupted() {
+            self.progress.note(ALL_ZERO);
+        }
         // What ended without being asked to is a success only if its model is of use.
         let failed = self.above_start && !end.interrupted();
         match report_failures(&self.progress, [self.log.failure(), self.checkpoint.failure()]) || failed {
@@ -140,6 +144,10 @@ impl<'a> Session<'a> {
         }
     }
 }
+
+/// What is said of a model that has learned nothing.
+const ALL_ZERO: &str = "all weights of the model are 0, so it prefers no label to another: allow more passes (--passes), or use weaker \
+                        penalties (a larger --sigma, a smaller --l1 or --shrink)";
 
 /// Says at the end of a run which of its files are incomplete although its model is not. Returns whether there are any.
 pub fn report_failures<'a>(
