@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any, Generic, Iterable, Sequence, TypeVar
 
 import numpy as np
@@ -158,11 +159,22 @@ def share_of_right(found: Iterable[Any], y: Sequence[Any], sample_weight: Iterab
     for number, (labels, gold) in enumerate(zip(found, y)):
         if len(labels) != len(gold):
             raise DataError(f"X[{number}] has {len(labels)} tokens, but y[{number}] has {len(gold)} labels")
+        if isinstance(gold, str):
+            raise TypeError(f"y[{number}] is {gold!r:.60}: give a list with a label per token")
         # A label that is not known is None, and one of several is a collection.
-        known = [(a, b) for a, b in zip(labels, gold) if b is not None]
-        right += weights[number] * sum(a == b or (not isinstance(b, str) and a in b) for a, b in known)
+        known = [(a, b, f"y[{number}][{token}]") for token, (a, b) in enumerate(zip(labels, gold)) if b is not None]
+        right += weights[number] * sum(_is_right(*pair) for pair in known)
         total += weights[number] * len(known)
     return float(right / total) if total else 1.0
+
+
+def _is_right(found: Any, gold: Any, name: str) -> bool:
+    """Whether a label is that of the data, which the user calls by this name, or one of those that it allows."""
+    if isinstance(gold, bytes):
+        gold = gold.decode()
+    if not isinstance(gold, str) and not hasattr(gold, "__contains__"):
+        raise TypeError(f"{name} is {gold!r:.60} ({type(gold).__name__}): labels are strings")
+    return bool(found == gold or (not isinstance(gold, str) and found in gold))
 
 
 def check_lengths(X: Any, y: Any, what: tuple[str, str] = ("X", "y")) -> None:
@@ -183,15 +195,38 @@ def weights_of(sample_weight: Any, X: Any, what: str = "sequences") -> list[floa
     weights = floats(sample_weight, "sample_weight")
     if len(weights) != len(X):
         raise DataError(f"X has {len(X)} {what}, but sample_weight has {len(weights)} numbers")
+    for number, weight in enumerate(weights):
+        if not (math.isfinite(weight) and weight >= 0):
+            raise DataError(f"sample_weight[{number}] is {weight}, which is not a finite number of at least 0")
     return weights
 
 
 def floats(values: Any, name: str) -> list[float]:
     """A list of numbers that the user calls by this name."""
     try:
-        return [float(value) for value in values]
+        if not isinstance(values, (str, bytes)):
+            return [float(value) for value in values]
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {values!r:.60}: give a list of numbers") from None
+        pass
+    raise TypeError(f"{name} is {values!r:.60}: give a list of numbers")
+
+
+def real_array(values: Any, name: str) -> np.ndarray:
+    """An array of numbers that the user calls by this name."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise TypeError("its numbers are complex")
+        return np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is no array of numbers: {error}") from None
+
+
+def each_of(values: Any, name: str, what: str) -> list[Any]:
+    """The images or graphs of a collection, or their weights, that the user calls by this name."""
+    if isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name} is {type(values).__name__}: give a list of {what}")
+    return list(values)
 
 
 def object_array(items: list[Any]) -> np.ndarray:

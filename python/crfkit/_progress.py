@@ -27,16 +27,20 @@ def _bar(progress: bool | str) -> Any:
 def reporter(progress: bool | str, callback: Callback | None) -> Iterator[Callback | None]:
     """The function to call at every report; ``None`` if nobody wants one."""
     bar = _bar(progress)
-    if bar is None:
-        yield callback
+    if bar is None and callback is None:
+        yield None
         return
 
-    def report(state: dict[str, Any]) -> Any:
-        bar.n = state["passes"]
-        bar.set_postfix({name: value for name, value in state.items() if name != "passes" and value is not None})
-        return None if callback is None else callback(state)
+    def report(state: dict[str, Any]) -> bool:
+        if bar is not None:
+            bar.n = state["passes"]
+            bar.set_postfix({name: value for name, value in state.items() if name != "passes" and value is not None})
+        answer = None if callback is None else callback(state)
+        # Functions that return nothing, or a number such as 0, do not mean to stop.
+        return not (isinstance(answer, (bool, np.bool_)) and not answer)
 
     try:
         yield report
     finally:
-        bar.close()
+        if bar is not None:
+            bar.close()

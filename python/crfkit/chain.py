@@ -199,11 +199,17 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         start = self.model_ if self.__sklearn_is_fitted__() else None
         if start is not None and self.passes == 1 and self.optimizer in ("auto", "saga"):
             raise SettingError("passes is 1, in which this method does not move from its start: give 2 or more, or optimizer='adagrad'")
-        if isinstance(classes, str):
-            raise TypeError(f"classes is {classes!r}: give a list of labels")
-        labels = None if classes is None else [str(label) for label in classes]
+        labels = None if classes is None else _classes(classes)
         more: dict[str, Any] = {"start": start, "go_on": start is not None, "labels": labels}
         return self._run(_crfkit.train, X, y, self._settings(), self._reading(X, sample_weight, token_weight), **more)
+
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
+        """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count.
+
+        With ``partial_labels``, labels may be missing in ``y`` as in ``fit``; one of several is right if it is among them.
+        """
+        check_lengths(X, y)
+        return super().score(X, _known(y) if self.partial_labels else y, sample_weight)
 
     def _reading(self, X: Sequence[Any], sample_weight: Any, token_weight: Any) -> dict[str, Any]:
         """How the extension module reads the sequences."""
@@ -242,3 +248,25 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         """The weights of transitions (labels, labels): from the row's label to the column's."""
         self._check_is_fitted()
         return self.model_.transitions()
+
+
+def _known(y: Sequence[Any]) -> list[Any]:
+    """Labels that may be missing, as objects: ``None`` for one that is not known, a set for one of several."""
+
+    def known(label: Any) -> Any:
+        if label == "?":
+            return None
+        return set(label.split("|")) if isinstance(label, str) and "|" in label else label
+
+    return [labels if isinstance(labels, str) else [known(label) for label in labels] for labels in y]
+
+
+def _classes(classes: Any) -> list[str]:
+    """Labels that are still to come."""
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__iter__"):
+        raise TypeError(f"classes is {classes!r:.60}: give a list of labels")
+    labels = list(classes)
+    for number, label in enumerate(labels):
+        if not isinstance(label, str) or not label:
+            raise TypeError(f"classes[{number}] is {label!r:.60}: labels are strings that are not empty")
+    return [str(label) for label in labels]

@@ -81,7 +81,7 @@ class EmpiricalTagger(Labels):
 
     def _count(self, X: Any, y: Any, start: _crfkit.Model | None, dev: Any) -> EmpiricalTagger:
         check_lengths(X, y)
-        if not any(len(sequence) for sequence in X):
+        if not any(not hasattr(sequence, "__len__") or len(sequence) for sequence in X):
             raise DataError("X has no token: there is nothing to learn from")
         settings = {
             "method": self.method,

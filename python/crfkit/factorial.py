@@ -92,7 +92,7 @@ class FactorialCRF(Linked):
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence."""
         check_lengths(X, y)
-        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in y], sample_weight)
+        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in _tuples(y, "y")], sample_weight)
 
     @property
     def classes_(self) -> list[np.ndarray]:
@@ -105,6 +105,8 @@ def _tuples(y: Any, name: str) -> list[list[list[str]]]:
     count = None
     found = []
     for k, sequence in enumerate(y):
+        if isinstance(sequence, (str, bytes)) or not hasattr(sequence, "__iter__"):
+            raise TypeError(f"{name}[{k}] is {sequence!r:.60}: give a list with a tuple of labels per token")
         tokens = []
         for t, labels in enumerate(sequence):
             at = f"{name}[{k}][{t}]"

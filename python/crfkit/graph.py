@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array, weights_of
+from crfkit._base import check_lengths, each_of, floats, object_array, real_array, weights_of
 from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
@@ -146,8 +146,10 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
     def _data(self, X: Any, y: Any, node_weight: Any = None) -> tuple[dict[str, np.ndarray], list[Any], Any]:
         """The labels of each type, the graphs with numbers of labels, and the declarations of the types."""
         check_lengths(X, y)
-        if node_weight is not None and len(node_weight) != len(X):
-            raise DataError(f"X has {len(X)} graphs, but node_weight has {len(node_weight)}: give weights for each of them")
+        if node_weight is not None:
+            node_weight = each_of(node_weight, "node_weight", "weights, in the form of y")
+            if len(node_weight) != len(X):
+                raise DataError(f"X has {len(X)} graphs, but node_weight has {len(node_weight)}: give weights for each of them")
         given = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         seen: dict[str, list[Any]] = {}
         for k, (graph, of) in enumerate(zip(given, y)):
@@ -165,6 +167,10 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         return labels, graphs, self._types(given, labels)
 
     def _types(self, graphs: list[Any], labels: dict[str, np.ndarray]) -> Any:
+        if not isinstance(self.factors, (Mapping, type(None))):
+            raise TypeError(f"factors is {self.factors!r:.60}: give a dict from types of factors to lists of types of nodes, or None")
+        if not isinstance(self.table, (str, Mapping)):
+            raise TypeError(f"table is {self.table!r:.60}: give the form of the tables, or a dict with one for each type of factors")
         widths: dict[str, int] = {}
         arity: dict[str, int] = {}
         for nodes, factors in graphs:
@@ -185,7 +191,8 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of the nodes of graphs: a 1-D array with an array for each graph, or a dict of arrays where there are types."""
-        tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        tagger, X = self.tagger_, each_of(X, "X", "graphs")
+        graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         found = tagger.labels([_unlabelled(graph) for graph in graphs], decode=self.decode, threads=self.threads)
         answers = []
         for x, (nodes, _), numbers in zip(X, graphs, found):
@@ -198,7 +205,8 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
 
     def predict_marginals(self, X: Sequence[Any]) -> list[Any]:
         """The probability of each label of each node: for each graph an array (nodes, labels), or a dict of them."""
-        tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        tagger, X = self.tagger_, each_of(X, "X", "graphs")
+        graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         answers = []
         for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=self.threads)):
             parts, start = {}, 0
@@ -235,11 +243,17 @@ def _distinct(values: list[Any], name: str) -> np.ndarray:
     if len(kinds) > 1 or "other" in kinds:
         wrong = next((v for v in values if not isinstance(v, (str, bool, int, float, np.number, np.bool_))), values[0])
         raise TypeError(f"nodes of type {name!r} have labels such as {wrong!r} ({type(wrong).__name__}): give all strings, or all numbers")
+    if any(_is_nan(value) for value in values):
+        raise DataError(f"nodes of type {name!r} have the label nan: give None where a label is not known, or set unlabelled=nan")
     return np.unique(np.asarray(values))
 
 
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
 def _is_unknown(value: Any, unlabelled: Any) -> bool:
-    return value is None or (unlabelled is not None and value == unlabelled)
+    return value is None or (unlabelled is not None and value == unlabelled) or (_is_nan(unlabelled) and _is_nan(value))
 
 
 def _same(known: dict[str, int], name: str, found: int, what: str) -> None:
@@ -253,9 +267,11 @@ def _array(values: Any, name: str, kind: type) -> np.ndarray:
         given = np.asarray(values)
         if kind is np.int64 and given.size and given.dtype.kind not in "iu":
             raise TypeError("node numbers are whole numbers")
-        array: np.ndarray = np.ascontiguousarray(given, dtype=kind)
+        array = np.ascontiguousarray(given, dtype=np.int64) if kind is np.int64 else None
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} is no array of numbers: {error}") from None
+    if array is None:
+        array = real_array(given, name)
     if array.size == 0 and array.ndim == 1:
         array = array.reshape(0, 2)
     if array.ndim != 2:
@@ -345,7 +361,7 @@ def _numbered(
         if unknown:
             raise DataError(f"{name} has the label {unknown[0]!r}, which no node of the training data has")
         numbers = [-1 if _is_unknown(value, unlabelled) else known[value] for value in values]
-        of_nodes = None if weights is None else np.array([float(weight) for weight in weights[of]], dtype=np.float64)
+        of_nodes = None if weights is None else np.array(floats(weights[of], "node_weight" + name.removeprefix("y")))
         numbered.append((of, features, np.array(numbers, dtype=np.int64), of_nodes))
     return numbered, factors
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array, weights_of
+from crfkit._base import check_lengths, each_of, object_array, real_array, weights_of
 from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
@@ -132,9 +132,10 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         """The weights of images, pixels and labels."""
         pixels = None
         if pixel_weight is not None:
-            if len(pixel_weight) != len(X):
-                raise DataError(f"X has {len(X)} images, but pixel_weight has {len(pixel_weight)} arrays")
-            pixels = [np.ascontiguousarray(weights, dtype=np.float64) for weights in pixel_weight]
+            given = each_of(pixel_weight, "pixel_weight", "arrays")
+            if len(given) != len(X):
+                raise DataError(f"X has {len(X)} images, but pixel_weight has {len(given)} arrays")
+            pixels = [real_array(weights, f"pixel_weight[{k}]") for k, weights in enumerate(given)]
             for k, (weights, mask) in enumerate(zip(pixels, masks)):
                 if weights.shape != mask.shape:
                     raise DataError(f"pixel_weight[{k}] has the shape {weights.shape}, but its image has {mask.shape}")
@@ -183,10 +184,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
 
 
 def _numbers(array: Any, name: str) -> np.ndarray:
-    try:
-        numbers = np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is no array of numbers: {error}") from None
+    numbers = real_array(array, name)
     if numbers.ndim == 2:
         numbers = numbers[:, :, np.newaxis]
     if numbers.ndim != 3:
@@ -197,10 +195,8 @@ def _numbers(array: Any, name: str) -> np.ndarray:
 
 
 def _images(X: Any, name: str) -> list[Any]:
-    if isinstance(X, (str, bytes, Mapping)) or not hasattr(X, "__iter__"):
-        raise TypeError(f"{name} is {type(X).__name__}: give a list of images")
     images: list[Any] = []
-    for k, image in enumerate(X):
+    for k, image in enumerate(each_of(X, name, "images")):
         at = f"{name}[{k}]"
         if not isinstance(image, dict):
             images.append((_numbers(image, at), None, None, None))

@@ -7,7 +7,7 @@ from typing import Any, Iterable, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths
+from crfkit._base import check_lengths, real_array
 from crfkit._fit import Trained
 from crfkit.chain import ChainCRF
 from crfkit.errors import DataError, SettingError
@@ -137,7 +137,7 @@ def _estimator(kind: Any, params: dict[str, Any]) -> Any:
 
 
 def _vector(values: Any) -> np.ndarray:
-    vector = np.ascontiguousarray(values, dtype=np.float64)
+    vector = real_array(values, "the vector of weights")
     if vector.ndim != 1:
         raise ValueError(f"a vector of weights has one axis, but this one has the shape {vector.shape}")
     return vector

@@ -255,6 +255,11 @@ def test_callback_sees_and_stops():
     assert len(seen) > 3 and set(seen[0]) == {"phase", "passes", "objective", "dev_score", "weights"} and {state["phase"] for state in seen} == {"training"}
     stopped = ChainCRF(optimizer="lbfgs", callback=lambda state: False).fit(X, Y)
     assert stopped.stop_reason_ == "interrupted" and stopped.passes_ < seen[-1]["passes"]
+    stopped = ChainCRF(optimizer="lbfgs", callback=lambda state: np.False_).fit(X, Y)
+    assert stopped.stop_reason_ == "interrupted"
+    # Other values are no answer.
+    for other in (0, "", np.zeros(2)):
+        assert ChainCRF(optimizer="lbfgs", callback=lambda state: other).fit(X, Y).stop_reason_ != "interrupted"
 
     def fail(state):
         raise RuntimeError("mine")

@@ -369,3 +369,18 @@ def test_ctrl_c_ends_calibration():
         pressed.start()
         trainer.train("")
     assert time.monotonic() - begin < 10
+
+
+def test_iterators_and_the_model_file(tmp_path):
+    path = str(tmp_path / "model")
+    crf = sklearn_crfsuite.CRF(model_filename=path).fit(iter(X), (y for y in Y), iter(X), iter(Y))
+    assert crf.modelfile.name == path and os.path.getsize(path) == crf.size_
+    assert sklearn_crfsuite.CRF().fit(X, Y).modelfile.name is None
+    with pytest.raises(TypeError, match="X is int: give a list of sequences"):
+        sklearn_crfsuite.CRF().fit(5, Y)
+
+
+def test_flatten():
+    from crfkit.compat.sklearn_crfsuite.utils import flatten
+
+    assert flatten(Y) == ["NAME", "VERB", "NOUN", "VERB", "ADV"]

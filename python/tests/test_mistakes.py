@@ -399,3 +399,82 @@ def test_models_of_another_kind_are_rejected():
                 type(one).from_model(wrong)
     with pytest.raises(crfkit.SettingError, match="FactorialCRF takes models of factorial chains, but this one is of skip chains: use SkipChainCRF"):
         FactorialCRF.from_model(fitted[2].model_)
+
+
+def test_labels_of_scores_are_those_of_fit(crf):
+    with pytest.raises(TypeError, match=r"y\[1\] is 'OO': give a list with a label per token"):
+        crf.score(X, [["NAME", "O"], "OO"])
+    with pytest.raises(TypeError, match=r"y\[0\]\[1\] is 1 \(int\): labels are strings"):
+        crf.score(X, [["NAME", 1], ["O", "O"]])
+    assert crf.score(X, [[b"NAME", b"O"], ["O", "O"]]) == 1.0
+    pairs = FactorialCRF(passes=2).fit(WORDS, [[("N", "A"), ("V", "O")], [("N", "O"), ("V", "O")]])
+    with pytest.raises(TypeError, match=r"y\[0\]\[0\] is 1: give a tuple"):
+        pairs.score(WORDS, [[1, 2], [3, 4]])
+    with pytest.raises(TypeError, match=r"y\[0\] is None: give a list with a tuple"):
+        FactorialCRF().fit(WORDS, [None, None])
+    with pytest.raises(TypeError, match=r"X\[0\] is None"):
+        EmpiricalTagger().fit([None], [["A"]])
+
+
+def test_weights_that_cannot_be_are_named(crf):
+    for weights in ([1.0, -1.0], [1.0, np.nan], [1.0, np.inf]):
+        for call in (crf.score, chain().fit):
+            with pytest.raises(crfkit.DataError, match=r"sample_weight\[1\] is .* not a finite number of at least 0"):
+                call(X, Y, sample_weight=weights)
+    with pytest.raises(TypeError, match="sample_weight is '12': give a list of numbers"):
+        chain().fit(X, Y, sample_weight="12")
+    for weights, place in ((5, "pixel_weight is int"), (["ab"], r"pixel_weight\[0\] is no array")):
+        with pytest.raises(TypeError, match=place):
+            GridCRF(objective="marginal").fit([np.eye(2)], [np.eye(2, dtype=int)], pixel_weight=weights)
+    graph = (np.eye(2), [[0, 1]])
+    for weights, place in ((5, "node_weight is int"), ([["a", 1]], r"node_weight\[0\] is \['a', 1\]")):
+        with pytest.raises(TypeError, match=place):
+            GraphCRF(objective="marginal").fit([graph], [["a", "b"]], node_weight=weights)
+
+
+def test_classes_still_to_come_are_strings():
+    for classes, place in (([1], r"classes\[0\] is 1"), (["A", ""], r"classes\[1\] is ''"), ([None], r"classes\[0\] is None"), (5, "classes is 5")):
+        with pytest.raises(TypeError, match=place):
+            chain().partial_fit(X, Y, classes=classes)
+
+
+def test_graphs_of_an_iterator_are_all_labelled():
+    graphs = [(np.eye(2), [[0, 1]]), (np.eye(2), [])]
+    crf = GraphCRF(inference="exact", passes=3).fit(graphs, [["a", "b"], ["b", "a"]])
+    assert len(crf.predict(graph for graph in graphs)) == len(crf.predict_marginals(iter(graphs))) == 2
+    for wrong in (None, "ab", {"nodes": {}}):
+        with pytest.raises(TypeError, match="X is .*: give a list of graphs"):
+            crf.predict(wrong)
+
+
+def test_settings_of_graphs_are_named():
+    graph = (np.eye(2), [[0, 1]])
+    for params in ({"factors": 5}, {"table": 5}):
+        with pytest.raises(TypeError, match=f"{next(iter(params))} is 5: give"):
+            GraphCRF(**params).fit([graph], [["a", "b"]])
+
+
+def test_labels_that_are_no_number():
+    graph = (np.eye(3), [[0, 1]])
+    with pytest.raises(crfkit.DataError, match="have the label nan: give None"):
+        GraphCRF().fit([graph], [[np.nan, 1.0, 2.0]])
+    crf = GraphCRF(unlabelled=np.nan, passes=3).fit([graph], [[np.nan, 1.0, 2.0]])
+    assert list(crf.classes_) == [1.0, 2.0] and crf.score([graph], [[float("nan"), 1.0, 2.0]]) == 1.0
+
+
+def test_complex_numbers_are_no_numbers():
+    image = np.eye(2) * 1j
+    for call in (
+        lambda: GridCRF().fit([image], [np.eye(2, dtype=int)]),
+        lambda: GraphCRF().fit([(image, [[0, 1]])], [["a", "b"]]),
+        lambda: crfkit.Objective.chain(X, Y).value_and_grad(np.zeros(3) * 1j),
+    ):
+        with pytest.raises(TypeError, match="is no array of numbers: its numbers are complex"):
+            call()
+
+
+def test_too_many_labels_are_named_without_files():
+    with pytest.raises(crfkit.SettingError, match="9000 different labels.*: are they labels, or words[?]$"):
+        chain().fit([[["a"]] * 9000], [[f"w{k}" for k in range(9000)]])
+    with pytest.raises(crfkit.SettingError, match="9000 different labels.*: are they labels, or words[?]$"):
+        chain(template="default").fit([["a"] * 9000], [[f"w{k}" for k in range(9000)]])

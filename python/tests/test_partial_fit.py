@@ -130,3 +130,10 @@ def test_other_mistakes():
         ChainCRF().partial_fit(X, Y, classes="NAME")
     with pytest.raises(crfkit.SettingError, match="second order"):
         ChainCRF(params={"order": 2}).partial_fit(X, Y).partial_fit(X, Y)
+
+
+@pytest.mark.parametrize("params", [{"order": 2}, {"segments": 3}])
+def test_a_model_does_not_become_one_of_another_kind(params):
+    crf = ChainCRF().partial_fit(X[:1], Y[:1])
+    with pytest.raises(crfkit.SettingError, match="leave `order` and `segments` out"):
+        crf.set_params(params=params).partial_fit(X[1:2], Y[1:2])

@@ -150,6 +150,8 @@ def test_partial_labels():
     crf = ChainCRF(template="default", partial_labels=True).fit(X, y)
     assert crf.score(X, y) == 1.0 and set(crf.classes_) <= {"B-PER", "I-PER", "B-ANI", "O"}
     assert crf.score(X[:1], [[None, {"I-PER", "O"}, ("O", "B-ANI")]]) == 1.0
+    assert crf.score(X[:1], [["?", "I-PER|O", "B-ANI|O"]]) == 1.0
+    assert crf.score(X[:1], [["?", "O|B-ANI", "O"]]) == 0.5
     with pytest.raises(TypeError, match="set partial_labels=True"):
         ChainCRF(template="default").fit(X, y)
     for wrong in (5, {"A", 3}, {"A|B"}, {"?"}):

@@ -2,7 +2,10 @@
 
 import copy
 import itertools
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -244,3 +247,15 @@ def test_a_stream_that_fails_answers_what_came_before():
             tagger.tag_stream(bad)
     with pytest.raises(crfkit.SettingError, match="threads"):
         tagger.tag_stream(X, threads=0)
+
+
+def test_sets_have_an_order():
+    """Texts have other hashes in every process, so a set has another order."""
+    x = "[[{'alpha', 'beta', 'gamma', 'delta'}, {'word': frozenset('abcdefgh')}]]"
+    program = f"import crfkit; print(crfkit.ChainCRF(passes=2).fit({x}, [['A', 'B']]).model_.to_bytes())"
+
+    def model(seed):
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
+
+    assert model("1") == model("2") == model("3")

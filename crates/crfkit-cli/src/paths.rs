@@ -54,10 +54,17 @@ pub fn outputs(args: &TrainArgs) -> Vec<Named<'_>> {
     std::iter::once(("-m", &*args.model)).chain(more).collect()
 }
 
-/// Rejects two outputs into one file.
+/// Rejects two outputs into one file, and outputs that can be no files.
 pub fn check_apart(outputs: &[Named]) -> Result<()> {
     let mut seen = HashMap::new();
     for &(flag, path) in outputs {
+        // It would be found out only when the work is done: a file cannot have this name.
+        if path.to_string_lossy().ends_with(std::path::is_separator) {
+            return Err(usage(format!(
+                "{flag} {}: this names a directory: give the name of a file",
+                path.display()
+            )));
+        }
         if let Some(other) = identity(path).and_then(|identity| seen.insert(identity, flag)) {
             return Err(usage(format!(
                 "{other} and {flag} would write to the same file, {}: give each its own file",

@@ -28,7 +28,7 @@ pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
             }
             None => PyOSError::new_err(format!("{name}: {error}")),
         },
-        _ => exception(py, "SettingError", error.to_string()),
+        _ => exception(py, "SettingError", without_files(error.to_string())),
     }
 }
 
@@ -48,6 +48,14 @@ fn in_python(place: &Place) -> String {
         (name, 1) if name == "x" || name.ends_with(']') => name.clone(),
         (name, line) if line > 1 && (name == "x" || name.ends_with(']')) => format!("{name}[{}]", line - 1),
         _ => place.to_string(),
+    }
+}
+
+/// The message, without advice about the columns and lines of files: labels from Python are in neither.
+fn without_files(message: String) -> String {
+    match message.split_once(": is the label really ") {
+        Some((what, _)) => format!("{what}: are they labels, or words?"),
+        None => message,
     }
 }
 

@@ -15,7 +15,7 @@ use crfkit::{Error, Model, Trainer};
 use crfkit::{TrainingPhase, TrainingProgress};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -383,7 +383,7 @@ fn ask(callback: &Bound<'_, PyAny>, report: TrainingProgress) -> PyResult<bool> 
     state.set_item("dev_score", report.dev_score)?;
     state.set_item("weights", report.weights)?;
     let answer = callback.call1((state,))?;
-    Ok(answer.is_none() || answer.is_truthy()?)
+    Ok(answer.cast_into::<PyBool>().map_or(true, |answer| answer.is_true()))
 }
 
 /// A sequence's tokens and its labels.

@@ -5,7 +5,8 @@ use crate::keys::{Key, Keys, SEPARATOR};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyIterator, PyList, PyMapping, PyString, PyTuple,
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyIterator, PyList, PyMapping, PySet, PyString,
+    PyTuple,
 };
 use std::fmt;
 
@@ -179,12 +180,19 @@ fn walk_into(item: &Bound<'_, PyAny>, nest: Nest<'_>, at: &At<'_>, out: &mut imp
         let place = Feature(at, [prefix, ""]);
         PyTypeError::new_err(format!("{place} is {}: give a dict or a list of strings", type_name(item)))
     })?;
+    let is_set = item.is_instance_of::<PySet>() || item.is_instance_of::<PyFrozenSet>();
+    let mut names = Vec::new();
     for name in items {
         let name = name?;
         let Some(Ok(text)) = text_of(&name) else { return Err(no_name(&name, prefix, at)) };
-        send([prefix, text, "", ""], 1.0, at, item.py(), out)?;
+        match is_set {
+            true => names.push(text.to_owned()),
+            false => send([prefix, text, "", ""], 1.0, at, item.py(), out)?,
+        }
     }
-    Ok(())
+    // The order of a set differs from one process to the next, and features are numbered as they come.
+    names.sort_unstable();
+    names.iter().try_for_each(|name| send([prefix, name, "", ""], 1.0, at, item.py(), out))
 }
 
 /// The exception for an entry of a list that is no name of a feature.

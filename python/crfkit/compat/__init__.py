@@ -16,6 +16,7 @@ What differs from the originals:
 - Held-out data chooses the weights of the best pass; it is scored once, in the last iteration of the log.
 - The order of sequences in ``l2sgd``, ``ap``, ``pa`` and ``arow`` is always the same, so training repeats.
 - The log has no norms of weights and gradients, and nothing of the calibration of ``l2sgd``.
+- ``CRF`` writes no temporary file: without ``model_filename``, ``modelfile.name`` is ``None``. ``model_.to_crfsuite()`` gives the bytes of the file.
 - Training on no data writes an empty model, as there; opening such a model raises ``ValueError``.
 - What the originals get wrong is not copied; ``docs/COMPAT.md`` in the source has the list.
 """

@@ -20,6 +20,7 @@ _PACKAGES: dict[str, dict[str, str]] = {
         "metrics": "crfkit.compat.sklearn_crfsuite.metrics",
         "scorers": "crfkit.compat.sklearn_crfsuite.scorers",
         "trainer": "crfkit.compat.sklearn_crfsuite.trainer",
+        "utils": "crfkit.compat.sklearn_crfsuite.utils",
     },
 }
 

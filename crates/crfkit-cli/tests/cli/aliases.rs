@@ -56,6 +56,22 @@ fn no_output_of_training_replaces_an_input_or_another_output() {
     }
 }
 
+/// Only a directory can have such a name, which is found out before the work.
+#[test]
+fn an_output_is_no_directory_that_is_not_there() {
+    let (directory, at) = place();
+    for arguments in [
+        &["data", "-m", "new/"][..],
+        &["data", "-m", "m", "--log", "new/"],
+        &["data", "-m", "m", "--report", "new/"],
+        &["data", "-m", "m", "--checkpoint", "new/"],
+    ] {
+        let message = failure(&mut train_in(directory.path(), arguments), 2);
+        assert!(message.contains("new/: this names a directory"), "{message}");
+        assert!(!at("m").exists());
+    }
+}
+
 #[test]
 fn a_model_may_take_the_place_of_the_one_it_starts_from_and_devices_may_repeat() {
     let (directory, _) = place();

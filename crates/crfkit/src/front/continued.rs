@@ -11,6 +11,13 @@ impl Trainer<'_> {
     /// The model that training continues from, if there is one.
     pub(super) fn known(&self) -> Result<Option<Arc<ChainModel>>> {
         let Some(model) = self.start.as_ref().filter(|_| self.going_on) else { return Ok(None) };
+        if self.settings.order != 1 || self.settings.segments.is_some() {
+            return Err(Error::Setting(
+                "training cannot continue with chains of second order or with segments: leave `order` and `segments` out, or train \
+                 a new model on all data"
+                    .into(),
+            ));
+        }
         let other = || Error::Setting("training can only continue from a model of chains".into());
         model.any().weighted::<ChainDomain>().ok_or_else(other).map(Some)
     }

@@ -151,6 +151,9 @@ fn what_cannot_go_on_is_an_error() {
     let refused =
         Trainer::new().order(2).continue_from(&second).train(FIRST.map(rows)).unwrap_err().to_string();
     assert!(refused.contains("second order"), "{refused}");
+    // Nor does a model of first order become such a one.
+    assert!(message(trainer().order(2)).contains("leave `order` and `segments` out"));
+    assert!(message(trainer().configure(|settings| settings.segments = Some(3))).contains("leave `order`"));
 }
 
 /// Batch after batch comes close to training on everything.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,8 @@ _OWN = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls
 class CRF(Estimator):
     """A drop-in replacement for ``sklearn_crfsuite.CRF``.
 
-    Parameters have the names and the meaning that they have there. No temporary file is written; ``keep_tempfiles`` has no effect.
+    Parameters have the names and the meaning that they have there. No temporary file is written; ``keep_tempfiles`` has no effect, and
+    ``modelfile.name`` is ``model_filename``, which may be ``None``.
 
     >>> crf = CRF(algorithm="lbfgs", c1=0.1, c2=0.1, max_iterations=100, all_possible_transitions=True)
     >>> crf.fit([[{"word": "Ada"}, {"word": "sings"}]], [["NAME", "VERB"]]).predict_single([{"word": "Ada"}])
@@ -80,6 +83,7 @@ class CRF(Estimator):
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
         """Train on sequences of features and their labels."""
+        X, y, X_dev, y_dev = (list(given) if isinstance(given, Iterator) else given for given in (X, y, X_dev, y_dev))
         check_lengths(X, y)
         algorithm = algorithm_name(self.algorithm or "lbfgs")
         if (X_dev is None) != (y_dev is None):
@@ -119,6 +123,11 @@ class CRF(Estimator):
             # The name of a model's file is enough to label with it.
             self.model_ = _crfkit.Model.load(self.model_filename)
         return getattr(self, "model_", None) is not None
+
+    @property
+    def modelfile(self) -> SimpleNamespace:
+        """The model's file: its ``name``, which is ``None`` without ``model_filename``."""
+        return SimpleNamespace(name=self.model_filename)
 
     @property
     def tagger_(self) -> Tagger | None:

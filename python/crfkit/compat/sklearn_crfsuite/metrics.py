@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
-
-def _flat(sequences: Any) -> list[Any]:
-    return list(chain.from_iterable(sequences))
+from crfkit.compat.sklearn_crfsuite.utils import flatten
 
 
 def flat_accuracy_score(y_true: Any, y_pred: Any) -> float:
     """The share of tokens whose label is right."""
-    true, pred = _flat(y_true), _flat(y_pred)
+    true, pred = flatten(y_true), flatten(y_pred)
     if len(true) != len(pred):
         raise ValueError(f"y_true has {len(true)} labels, but y_pred has {len(pred)}")
     return sum(a == b for a, b in zip(true, pred)) / len(true) if true else 1.0
@@ -31,32 +28,32 @@ def flat_precision_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
     """Precision over tokens; keywords are those of scikit-learn."""
     from sklearn import metrics
 
-    return metrics.precision_score(_flat(y_true), _flat(y_pred), **kwargs)
+    return metrics.precision_score(flatten(y_true), flatten(y_pred), **kwargs)
 
 
 def flat_recall_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
     """Recall over tokens; keywords are those of scikit-learn."""
     from sklearn import metrics
 
-    return metrics.recall_score(_flat(y_true), _flat(y_pred), **kwargs)
+    return metrics.recall_score(flatten(y_true), flatten(y_pred), **kwargs)
 
 
 def flat_f1_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
     """F1 over tokens; keywords are those of scikit-learn."""
     from sklearn import metrics
 
-    return metrics.f1_score(_flat(y_true), _flat(y_pred), **kwargs)
+    return metrics.f1_score(flatten(y_true), flatten(y_pred), **kwargs)
 
 
 def flat_fbeta_score(y_true: Any, y_pred: Any, beta: float, **kwargs: Any) -> Any:
     """F-beta over tokens; keywords are those of scikit-learn."""
     from sklearn import metrics
 
-    return metrics.fbeta_score(_flat(y_true), _flat(y_pred), beta=beta, **kwargs)
+    return metrics.fbeta_score(flatten(y_true), flatten(y_pred), beta=beta, **kwargs)
 
 
 def flat_classification_report(y_true: Any, y_pred: Any, labels: Any = None, **kwargs: Any) -> Any:
     """scikit-learn's report over tokens."""
     from sklearn import metrics
 
-    return metrics.classification_report(_flat(y_true), _flat(y_pred), labels=labels, **kwargs)
+    return metrics.classification_report(flatten(y_true), flatten(y_pred), labels=labels, **kwargs)
