@@ -1,6 +1,6 @@
 //! Checks stored results, the page and the checklist, without corpora and without a rerun.
 
-use crate::book::{Book, Entry};
+use crate::book::{Book, Entry, is_confirmed};
 use crate::checklist;
 use crate::document::listed;
 use crate::experiment::{Form, Part, Record};
@@ -33,6 +33,11 @@ pub fn audit(store: &Store, root: &Path) -> Result<Findings> {
         let errors = numbers(entry).into_iter().chain(claims(entry));
         let errors = errors.chain(tolerances(entry)).chain(reasons(entry, &book));
         findings.errors.extend(errors.map(|text| format!("{}: {text}", entry.record.id)));
+        if let Some(confirmed) = entry.record.confirmed.as_ref().filter(|_| is_confirmed(&entry.record)) {
+            let when = &confirmed.when;
+            let text = "the library has changed, and the quick form gave the same numbers on";
+            findings.warnings.push(format!("{}: confirmed, {text} {when}", entry.record.id));
+        }
         if let Some(why) = entry.stale {
             findings.warnings.push(format!("{}: stale, {why}", entry.record.id));
         }

@@ -75,6 +75,13 @@ fn reasons_of(experiment: &Experiment, record: &Record, all: &[(String, Reason)]
     all.iter().filter(|(_, reason)| given(reason)).cloned().collect()
 }
 
+/// Whether the library has changed since the result was made, but the quick form of the experiment has given the same numbers with it.
+pub fn is_confirmed(record: &Record) -> bool {
+    let now = code::of(&record.id).library;
+    record.code.as_ref().is_some_and(|code| code.library != now)
+        && record.confirmed.as_ref().is_some_and(|confirmed| confirmed.library == now)
+}
+
 /// Why a result is not what today's sources would give, if that is so.
 pub fn stale(store: &Store, experiment: &Experiment, record: &Record) -> Result<Option<&'static str>> {
     let now = code::of(experiment.id);
@@ -82,7 +89,7 @@ pub fn stale(store: &Store, experiment: &Experiment, record: &Record) -> Result<
         _ if record.hash != hash(experiment, store.form)? => Some("its settings have changed"),
         None => Some("it was made before sources were recorded"),
         Some(code) if code.experiment != now.experiment => Some("the sources of the experiment have changed"),
-        Some(code) if code.library != now.library => Some("the library has changed"),
+        Some(code) if code.library != now.library && !is_confirmed(record) => Some("the library has changed"),
         Some(_) => None,
     };
     if own.is_some() {

@@ -3,7 +3,7 @@
 mod deviations;
 mod headlines;
 
-use crate::book::{Book, Entry};
+use crate::book::{Book, Entry, is_confirmed};
 use crate::cells::{cell, decimals, grouped, settings, shown};
 use crate::code;
 use crate::experiment::{Form, Number, Part, Record};
@@ -157,10 +157,13 @@ fn verdicts(book: &Book) -> String {
 /// Of which sources the results are.
 fn sources(book: &Book) -> String {
     let stale = book.entries.iter().filter(|entry| entry.stale.is_some()).count();
+    let confirmed = book.entries.iter().filter(|entry| entry.stale.is_none() && is_confirmed(&entry.record));
     format!(
-        "{stale} of {} results are *stale*: the code that made them has changed since, so a rerun may give other numbers. This page was \
+        "{stale} of {} results are *stale*: the code that made them has changed since, so a rerun may give other numbers. {} are *confirmed*: the \
+         library has changed since, but the quick form of the experiment, a small part of it, gives the same numbers to the last digit. This page was \
          written with the library `{}`; each section names the code that made its result.\n\n",
         book.entries.len(),
+        confirmed.count(),
         code::library()
     )
 }
@@ -172,7 +175,11 @@ fn summary(book: &Book, part: Part, entries: &[&Entry]) -> String {
         let shown_by: BTreeSet<&str> = why.iter().map(|(id, _)| id.as_str()).collect();
         let links: String = shown_by.iter().map(|id| format!(" ([why](#{id}))")).collect();
         let links = if differs(record, *verdict) { links } else { String::new() };
-        let stale = if stale.is_some() { ", stale" } else { "" };
+        let stale = match stale {
+            Some(_) => ", stale",
+            None if is_confirmed(record) => ", confirmed",
+            None => "",
+        };
         table += &format!(
             "| {} | [`{1}`](#{1}) {2} | {verdict}{links}{stale} | {3:.1} |\n",
             record.row,
@@ -279,9 +286,14 @@ fn dates(entry: &Entry) -> String {
         Some(cores) => format!(" {cores} cores."),
         None => String::from(" Two cores."),
     };
-    let mut text = match entry.stale {
-        Some(why) => format!("{made}{cores} **Stale**: {why}."),
-        None => made + &cores,
+    let mut text = match (entry.stale, &record.confirmed) {
+        (Some(why), _) => format!("{made}{cores} **Stale**: {why}."),
+        (None, Some(confirmed)) if is_confirmed(record) => format!(
+            "{made}{cores} **Confirmed** {}: the quick form gives the same numbers with library `{}`.",
+            day(&confirmed.when),
+            confirmed.library
+        ),
+        (None, _) => made + &cores,
     };
     let fixed = record.fixed.values().map(|fixed| fixed.fixed.as_str()).max();
     let first = record.fixed.values().map(|fixed| fixed.first.as_str()).min();

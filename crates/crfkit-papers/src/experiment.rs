@@ -290,6 +290,15 @@ impl Stated {
     }
 }
 
+/// Later sources of the library that change nothing in the quick form of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// The hash of the rooms of the library that the experiment can reach.
+    pub library: String,
+    /// When this was found, in UTC.
+    pub when: String,
+}
+
 /// A stored result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -324,6 +333,12 @@ pub struct Record {
     /// The cores that it could use; `None` if it was made before these were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
+    /// The numbers of the quick form by the same sources, without those that differ from run to run; none until `confirm` has run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quick: BTreeMap<String, Option<f64>>,
+    /// Later sources that give the same quick numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<Confirmed>,
     /// The result.
     pub outcome: Outcome,
 }

@@ -13,6 +13,7 @@ pub mod chart;
 pub mod checklist;
 pub mod clock;
 pub mod code;
+pub mod confirm;
 pub mod corpora;
 pub mod date;
 pub mod document;

@@ -1,8 +1,9 @@
-//! `crfkit-papers list | run NAME... | run all | document | audit`; see the README of this crate.
+//! `crfkit-papers list | run NAME... | run all | document | confirm NAME... | audit`; see the README of this crate.
 
 use crfkit::{Error, Result};
 use crfkit_papers::book::Book;
-use crfkit_papers::{Corpora, Done, Form, Needed, Store, audit, document, experiments, find};
+use crfkit_papers::confirm::{self, Confirmation};
+use crfkit_papers::{Corpora, Done, Experiment, Form, Needed, Store, audit, document, experiments, find};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,6 +14,7 @@ Run it in the root of the repository.
 usage: crfkit-papers list
        crfkit-papers run NAME... | all [--quick] [--as-stored] [--data DIR] [--out DIR]
        crfkit-papers document [--quick] [--out DIR]
+       crfkit-papers confirm NAME... | all [--data DIR] [--out DIR]
        crfkit-papers audit [--strict] [--out DIR]
 
 list        prints the name of each experiment, one a line
@@ -20,13 +22,15 @@ run         runs those that are named, or all, and those whose results they need
             (same settings, same sources of the library and of the experiment) is not made again, so a run that was interrupted
             goes on where it stopped. `run all` takes about four hours on two cores, an experiment an hour at most
 document    writes the page, reproduction.json and the figures from the results that are there
+confirm     runs the quick form of each experiment twice. For a result that is up to date it stores the quick numbers; for one made
+            before the library changed it compares them with those stored then: if all are equal, the result is confirmed
 audit       checks stored results, page and docs/CHECKLIST.md in seconds, without corpora: tolerances older than results and
             narrower than what they are for, a stored reason for every number out of tolerance, counts that agree, files and
-            tests that exist; stale results are warnings
+            tests that exist; stale and confirmed results are warnings
 
 --quick     small parts of everything, in minutes, to see that it runs; the verdicts prove nothing
 --as-stored use stored results of other experiments as they are, stale or not, instead of making them again
---strict    stale and missing results are errors of the audit
+--strict    stale, confirmed and missing results are errors of the audit
 --data DIR  the directory of the corpora; CRFKIT_DATA otherwise; an experiment says which files it misses, and in which format
 --out DIR   where the results are: docs, or target/quick with --quick
 -h, --help  prints this
@@ -68,10 +72,7 @@ fn arguments() -> Result<Arguments> {
 
 /// Runs the experiments and writes the page. Returns whether all of them succeeded.
 fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
-    let chosen: Vec<_> = match names {
-        ["all"] => experiments().iter().collect(),
-        _ => names.iter().map(|name| find(name)).collect::<Result<_>>()?,
-    };
+    let chosen = chosen(names)?;
     let mut well = true;
     for (k, experiment) in chosen.iter().enumerate() {
         let at = format!("[{}/{}] {}", k + 1, chosen.len(), experiment.id);
@@ -98,6 +99,33 @@ fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
     }
     println!("{} is written", store.directory.join("REPRODUCTION.md").display());
     Ok(well)
+}
+
+/// Confirms results by their quick forms, and writes the page. Returns whether none has changed.
+fn confirmed(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
+    let found = confirm::confirm(store, &chosen(names)?, corpora, &|text| eprintln!("  {text}"))?;
+    let mut well = true;
+    for (id, found) in found {
+        match found {
+            Confirmation::Stored(count) => println!("{id}: up to date, {count} quick numbers are stored"),
+            Confirmation::Confirmed(count) => println!("{id}: confirmed, {count} quick numbers are the same"),
+            Confirmation::Changed(which) => {
+                println!("{id}: changed: {}", which.join("; "));
+                well = false;
+            }
+            Confirmation::Impossible(why) => println!("{id}: not confirmed, {why}"),
+        }
+    }
+    document::generate(store)?;
+    Ok(well)
+}
+
+/// The experiments of these names, or all.
+fn chosen(names: &[&str]) -> Result<Vec<&'static Experiment>> {
+    match names {
+        ["all"] => Ok(experiments().iter().collect()),
+        _ => names.iter().map(|name| find(name)).collect(),
+    }
 }
 
 /// Audits the stored results, and prints what is wrong. Returns whether all is in order.
@@ -128,9 +156,13 @@ fn go(arguments: Arguments) -> Result<Option<bool>> {
         }
         ["audit"] => check(&store, strict).map(Some),
         ["document"] => document::generate(&store).map(|()| Some(true)),
-        ["run", names @ ..] if !names.is_empty() => {
+        [verb @ ("run" | "confirm"), names @ ..] if !names.is_empty() => {
             let directory = data.or_else(|| std::env::var_os("CRFKIT_DATA").map(PathBuf::from));
-            run(&store, names, &Corpora { directory }).map(Some)
+            let corpora = Corpora { directory };
+            match *verb {
+                "run" => run(&store, names, &corpora).map(Some),
+                _ => confirmed(&store, names, &corpora).map(Some),
+            }
         }
         _ => Ok(None),
     }

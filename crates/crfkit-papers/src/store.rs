@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// The result as it is stored, if it exists and can be read.
-    fn stored(&self, id: &str) -> Option<Record> {
+    pub(crate) fn stored(&self, id: &str) -> Option<Record> {
         serde_json::from_str(&fs::read_to_string(self.path(id)).ok()?).ok()
     }
 
@@ -137,6 +137,8 @@ impl Store {
             tolerance: experiment.tolerance.into(),
             seconds: start.elapsed().as_secs_f64(),
             cores: std::thread::available_parallelism().ok().map(usize::from),
+            quick: BTreeMap::new(),
+            confirmed: None,
             outcome,
         };
         let mut reviewed = record.clone();

@@ -139,6 +139,8 @@ fn save(store: &Store, id: &str, settings: serde_json::Value, outcome: Outcome) 
         tolerance: "none".into(),
         seconds: 0.0,
         cores: None,
+        quick: BTreeMap::new(),
+        confirmed: None,
         outcome,
     };
     fs::create_dir_all(store.path(id).parent().unwrap()).unwrap();

@@ -15,6 +15,7 @@ const SHOWS: &[&str] = &[
     "chart",
     "checklist",
     "code",
+    "confirm",
     "date",
     "document",
     "experiment",
