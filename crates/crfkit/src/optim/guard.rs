@@ -63,6 +63,8 @@ pub(super) fn minimize(
     let mut attempt = restored.count("attempt", RETRIES as u64)? as usize;
     // A checkpoint may have been taken just when the attempt was given up.
     let mut given_up = restored.number("exploded", 0.0, not_negative)?;
+    let mut seen =
+        Passes { risen: restored.flag("risen")?, last: restored.number("last_pass", f64::MAX, finite)? };
     let mut state = restored.into_state();
     for _ in 0..attempt {
         method = method.gentler().map_or(method, |(_, gentler)| gentler);
@@ -71,23 +73,17 @@ pub(super) fn minimize(
     loop {
         let limit = height.map_or(f64::INFINITY, |start: Height| start.limit.abs());
         let before = state.numbers.get("passes_before").copied().unwrap_or(0.0);
-        let number = |name: &str| state.numbers.get(name).copied();
-        let (risen, last) = (number("risen").is_some_and(|risen| risen > 0.0), number("last_pass"));
-        let mut guarded =
-            Guarded { watch, attempt, start: &start, before, limit, exploded: false, risen, last };
+        let mut guarded = Guarded { watch, attempt, start: &start, before, limit, exploded: false, seen };
         let ended = match given_up > 0.0 {
             true => Err(Error::Diverged { passes: std::mem::take(&mut given_up), message: String::new() }),
             false => method.minimize(problem, state, &mut guarded),
         };
-        let (exploded, risen, last) = (guarded.exploded, guarded.risen, guarded.last);
+        let exploded = guarded.exploded;
+        seen = guarded.seen;
         let passes = match ended {
             Ok(near) if exploded => near.passes,
             Ok(near) if near.stop == Stop::Watch => return Ok(near),
-            Ok(near)
-                if near.stop == Stop::Gap
-                    && !risen
-                    && last.is_some_and(|last| problem.is_far_below(last, &start)) =>
-            {
+            Ok(near) if near.stop == Stop::Gap && !seen.risen && problem.is_far_below(seen.last, &start) => {
                 return Ok(near);
             }
             Ok(near) => {
@@ -99,7 +95,7 @@ pub(super) fn minimize(
                 }
                 if end.below(&start) {
                     // The gap of a method is an estimate. After steps that were too long it may be wrong, so the next method goes on.
-                    let stop = if near.stop == Stop::Gap && risen { Stop::Passes } else { near.stop };
+                    let stop = if near.stop == Stop::Gap && seen.risen { Stop::Passes } else { near.stop };
                     return Ok(Minimum { stop, ..near });
                 }
                 near.passes
@@ -121,6 +117,7 @@ pub(super) fn minimize(
             }
         }
         attempt += 1;
+        seen = Passes::default();
         state = State::start(start.clone());
         state.numbers.insert("passes_before".into(), passes);
     }
@@ -133,6 +130,21 @@ fn measures_progress(problem: &Problem) -> bool {
     problem.is_smooth() || problem.objective.value_grad(&zeros, &mut zeros.clone()) > 0.0
 }
 
+/// What the passes of an attempt have shown.
+#[derive(Clone, Copy)]
+struct Passes {
+    /// Whether one has ended above the one before it.
+    risen: bool,
+    /// The objective at the end of the last one; the largest number before.
+    last: f64,
+}
+
+impl Default for Passes {
+    fn default() -> Self {
+        Passes { risen: false, last: f64::MAX }
+    }
+}
+
 /// Adds to the state which attempt it belongs to, and gives up an attempt that explodes.
 struct Guarded<'a> {
     watch: &'a mut dyn Watch,
@@ -143,10 +155,7 @@ struct Guarded<'a> {
     /// The objective at the start.
     limit: f64,
     exploded: bool,
-    /// Whether a pass has ended above the one before it.
-    risen: bool,
-    /// The objective at the end of the last pass.
-    last: Option<f64>,
+    seen: Passes,
 }
 
 impl Watch for Guarded<'_> {
@@ -158,15 +167,13 @@ impl Watch for Guarded<'_> {
             .objective
             .is_some_and(|value| value.is_nan() || seen * value.abs() > EXPLODED * self.limit);
         if let Some(value) = progress.objective.filter(|_| progress.theta.is_some()) {
-            self.risen |= self.last.is_some_and(|last| value > RISEN * last);
-            self.last = Some(value);
+            self.seen.risen |= value > RISEN * self.seen.last;
+            self.seen.last = if value.is_finite() { value } else { f64::MAX };
         }
         let control = self.watch.step(progress, &|| {
             let mut state = state();
-            state.numbers.insert("risen".into(), f64::from(u8::from(self.risen)));
-            if let Some(last) = self.last {
-                state.numbers.insert("last_pass".into(), last);
-            }
+            state.numbers.insert("risen".into(), f64::from(u8::from(self.seen.risen)));
+            state.numbers.insert("last_pass".into(), self.seen.last);
             state.numbers.insert("attempt".into(), self.attempt as f64);
             state.numbers.insert("exploded".into(), if exploded { progress.passes } else { 0.0 });
             let zeros = self.start.iter().all(|x| *x == 0.0);
