@@ -64,6 +64,11 @@ fn a_sentence_in_one_row_is_rejected_with_the_way_out() {
         command
     };
     assert!(failure(&mut eval(&[]), 1).contains("wide:1: 3 columns"));
+    // A command names only flags that it has.
+    let mut explain = crfkit();
+    explain.args(["explain", "-m"]).arg(demo().join("model")).arg(&wide);
+    let message = failure(&mut explain, 1);
+    assert!(message.contains("tag --text") && !message.contains("--extra-columns"), "{message}");
     output(&mut eval(&["--label-column", "1"]));
     output(&mut eval(&["--extra-columns", "ignore"]));
 }
