@@ -73,6 +73,24 @@ fn a_sentence_in_one_row_is_rejected_with_the_way_out() {
     output(&mut eval(&["--extra-columns", "ignore"]));
 }
 
+/// Words are no gold labels.
+#[test]
+fn data_without_labels_is_not_scored() {
+    let directory = scratch();
+    let words = directory.path().join("words");
+    fs::write(&words, "2\ncups\nflour\n\n").unwrap();
+    for arguments in [&["eval"][..], &["explain", "--only-wrong"]] {
+        let mut command = crfkit();
+        command.args(arguments).arg("-m").arg(demo().join("model")).arg(&words);
+        let message = failure(&mut command, 1);
+        assert!(
+            message.contains("words:1: 1 column, but the model's features use 1, so there are no gold"),
+            "{message}"
+        );
+    }
+    assert_eq!(tag(&[], "2\ncups\n").lines().count(), 3);
+}
+
 #[test]
 fn running_text_has_tokens_spans_and_brackets() {
     let text = "2 cups of flour, sifted\n\n1 – red   onion\n";
