@@ -3,6 +3,8 @@
 
 mod verbs;
 
+pub use verbs::single_run;
+
 use crate::error::usage;
 use anyhow::Result;
 use clap::parser::ValueSource;
@@ -325,7 +327,10 @@ pub fn annotate(mut command: Command) -> Command {
         };
         command = command.mut_subcommand(name, |verb| {
             // In place: mut_arg would move each of them to the end, and its heading with it.
+            let several = matches!(name, "cv" | "search");
+            let rejected: Vec<&str> = single_run(name).filter(|_| several).collect();
             verb.mut_args(|argument| match known(argument.get_long()) {
+                _ if argument.get_long().is_some_and(|long| rejected.contains(&long)) => argument.hide(true),
                 Some(flag) => {
                     let about = argument.get_help().map(ToString::to_string).unwrap_or_default();
                     argument.help(format!("{about} [{}]", takers(flag, name)))

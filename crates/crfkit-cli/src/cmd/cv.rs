@@ -4,7 +4,7 @@ use super::train::data::{TrainingData, read_dev};
 use super::train::{StartModels, check, kind};
 use crate::args::{CvArgs, Folds, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
-use crate::flags::{Given, ModelKind};
+use crate::flags::{Given, ModelKind, single_run};
 use crate::io::is_stdin;
 use anyhow::{Context, Result};
 use crfkit::chain::ChainDomain;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 /// Trains and tests a model for each fold, and prints the scores.
 pub fn run(args: &CvArgs) -> Result<ExitCode> {
-    check_several(&args.training.0, &args.given, "cv", &["model", "shrink", "precision"])?;
+    check_several(&args.training.0, &args.given, "cv")?;
     let training = &args.training.0;
     let scores = match kind(training) {
         ModelKind::Chain => cross::<ChainDomain>(args),
@@ -42,10 +42,9 @@ pub fn run(args: &CvArgs) -> Result<ExitCode> {
 }
 
 /// Rejects what does not go with training many models on parts of the data.
-pub fn check_several(args: &TrainArgs, given: &Given, verb: &str, more: &[&str]) -> Result<()> {
+pub fn check_several(args: &TrainArgs, given: &Given, verb: &str) -> Result<()> {
     given.check_training(kind(args))?;
-    let single = ["log", "report", "checkpoint", "seconds", "partial-labels", "calibrate"];
-    if let Some(flag) = single.iter().chain(more).find(|flag| given.has(flag)) {
+    if let Some(flag) = single_run(verb).find(|flag| given.has(flag)) {
         return Err(usage(format!(
             "--{flag} is for a single run: {verb} trains several models; leave it out"
         )));

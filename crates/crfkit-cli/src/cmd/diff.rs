@@ -2,6 +2,7 @@
 
 mod labels;
 
+use super::inspect::{Described, described};
 use crate::args::{DiffArgs, Shown};
 use crate::error::stdout_failed;
 use crate::io::{name, open_model};
@@ -48,6 +49,8 @@ struct Found {
     kinds: [&'static str; 2],
     /// Name and values of each setting that differs.
     settings: Vec<(String, [Value; 2])>,
+    /// Lines of the summaries that differ: a word, and the text of each model that has the line.
+    summaries: Vec<(&'static str, [Option<String>; 2])>,
     /// Labels that only one of them has.
     labels: [Vec<String>; 2],
     /// The comparison of the weights, if they can be compared; otherwise why not.
@@ -81,7 +84,8 @@ impl Found {
             (Some(a), Some(b)) => a.compare(&b, top).map_err(|why| why.to_string()),
             _ => Err("a model made from counts has no weights".into()),
         };
-        Ok(Found { kinds, settings, labels, weights })
+        let summaries = summaries(models.each_ref().map(described));
+        Ok(Found { kinds, settings, summaries, labels, weights })
     }
 
     fn text(&self, out: &mut Vec<u8>) -> std::io::Result<()> {
@@ -92,6 +96,10 @@ impl Found {
         }
         for (name, [a, b]) in &self.settings {
             writeln!(out, "setting       {name:<12}  {a} | {b}")?;
+        }
+        for (name, texts) in &self.summaries {
+            let [a, b] = texts.each_ref().map(|text| text.as_deref().unwrap_or("–"));
+            writeln!(out, "{name:<12}  {a} | {b}")?;
         }
         for (labels, which) in self.labels.iter().zip(["first", "second"]) {
             if !labels.is_empty() {
@@ -136,7 +144,11 @@ impl Found {
     fn json(&self) -> Value {
         let settings: Map<String, Value> =
             self.settings.iter().map(|(name, values)| (name.clone(), json!(values))).collect();
-        let mut object = json!({ "kinds": self.kinds, "settings": settings, "labels_alone": self.labels });
+        let summaries: Map<String, Value> =
+            self.summaries.iter().map(|(name, texts)| ((*name).to_owned(), json!(texts))).collect();
+        let mut object = json!({
+            "kinds": self.kinds, "settings": settings, "summaries": summaries, "labels_alone": self.labels,
+        });
         if let Ok(found) = &self.weights {
             let named = |weight: &NamedWeight| json!({ "part": weight.part, "observation": weight.observation, "labels": weight.labels });
             let largest = found.largest.iter().map(|different| {
@@ -161,6 +173,30 @@ impl Found {
         }
         object
     }
+}
+
+/// The lines of two summaries that differ. Numbers of observations and weights are compared elsewhere.
+fn summaries([a, b]: [Described; 2]) -> Vec<(&'static str, [Option<String>; 2])> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in a.lines.iter().chain(&b.lines) {
+        if *name != "observations" && !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let all = |of: &Described, name: &str| {
+        let texts: Vec<&str> =
+            of.lines.iter().filter(|(of, _)| *of == name).map(|(_, text)| text.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    };
+    let both = names.into_iter().map(|name| {
+        let [ours, mut theirs] = [all(&a, name), all(&b, name)];
+        // Two files of templates may have equally many lines.
+        if name == "templates" && ours == theirs && a.templates != b.templates {
+            theirs = Some("another text".into());
+        }
+        (name, [ours, theirs])
+    });
+    both.filter(|(_, [ours, theirs])| ours != theirs).collect()
 }
 
 /// `node U00:cup  B-UNIT`, `transition  O B-UNIT`.

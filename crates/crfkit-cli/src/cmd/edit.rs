@@ -11,9 +11,11 @@ use std::process::ExitCode;
 
 /// Writes the edited model.
 pub fn run(args: &EditArgs) -> Result<ExitCode> {
-    let output = ("--output", &*args.output);
     let inputs = [("the model", &*args.model), ("the file of weights", &*args.weights)];
-    check_inputs_kept(&[output], &inputs[..if is_stdin(&args.weights) { 1 } else { 2 }])?;
+    check_inputs_kept(
+        &[("--output", &*args.output)],
+        &inputs[..if is_stdin(&args.weights) { 1 } else { 2 }],
+    )?;
     let model = open_model(&args.model)?;
     let source = BufReader::new(open_text(&args.weights)?);
     let edits = match model.names() {
@@ -23,7 +25,8 @@ pub fn run(args: &EditArgs) -> Result<ExitCode> {
     let others = if args.only { Others::Delete } else { Others::Keep };
     let edited = model.edited(&edits, others)?;
     write_atomically(&args.output, &edited.to_bytes()?)?;
-    let _ =
-        writeln!(std::io::stderr(), "crfkit: {} weights read, {} written", edits.len(), name(&args.output));
+    let (read, output) = (edits.len(), name(&args.output));
+    let weights = if read == 1 { "weight" } else { "weights" };
+    let _ = writeln!(std::io::stderr(), "crfkit: {read} {weights} read, {output} written");
     Ok(ExitCode::SUCCESS)
 }

@@ -52,7 +52,8 @@ impl WithModel for Evaluate<'_> {
                 return Err(usage("there is no labelled data: give a file, or --images and --masks"));
             }
         };
-        let reading = Reading { extra_columns: args.extra_columns, ..args.input.reading(args.label_column) };
+        let reading =
+            Reading { extra_columns: Some(args.extra_columns), ..args.input.reading(args.label_column) };
         let inputs = Inputs { place, reading };
         let how = How {
             decode,
@@ -181,8 +182,11 @@ impl Judged {
         }
         let tokens: u64 = unknown.values().sum();
         let names: Vec<&str> = unknown.keys().map(String::as_str).collect();
-        let text =
-            format!("note: {tokens} tokens have labels that the model does not know: {}", some(&names));
+        let tokens = match tokens {
+            1 => "1 token has a label".to_owned(),
+            _ => format!("{tokens} tokens have labels"),
+        };
+        let text = format!("note: {tokens} that the model does not know: {}", some(&names));
         let _ = writeln!(std::io::stderr(), "crfkit: {text}");
     }
 }

@@ -191,7 +191,8 @@ impl<M: Door> Case<'_, M> {
         });
         object["contributions"] = parts.collect();
         let rest = &rival.contributions[shown..];
-        let sum: f64 = rest.iter().map(|part| part.amount).sum();
+        // An empty sum of floating-point numbers is −0.
+        let sum = 0.0 + rest.iter().map(|part| part.amount).sum::<f64>();
         object["others"] = json!({ "count": rest.len(), "amount": sum });
         object
     }

@@ -7,9 +7,9 @@ use crate::args::InspectArgs;
 use crate::error::stdout_failed;
 use crate::io::open_model;
 use anyhow::Result;
-use crfkit::any::ModelVisitor;
+use crfkit::any::{AnyModel, ModelVisitor};
 use crfkit::chain::ChainModel;
-use crfkit::data::template::Templates;
+use crfkit::data::template::{LexiconFile, Templates};
 use crfkit::domain::{Domain, WeightedModel};
 use crfkit::empirical::EmpiricalModel;
 use crfkit::grid::GridModel;
@@ -41,6 +41,53 @@ trait Summary: Domain {
     /// The templates that made its observations, if they did.
     fn templates(&self) -> Option<&Templates> {
         None
+    }
+}
+
+/// What a summary says about the features of a model.
+#[derive(Debug, Default)]
+pub struct Described {
+    /// Words and their texts.
+    pub lines: Vec<(&'static str, String)>,
+    /// The text of the templates, and the files that they name.
+    pub templates: Option<(String, Vec<LexiconFile>)>,
+}
+
+/// Describes any model.
+pub fn described(model: &AnyModel) -> Described {
+    model.clone().visit(Describe)
+}
+
+struct Describe;
+
+impl Describe {
+    fn weighted<D: Summary>(model: &WeightedModel<D>) -> Described {
+        let templates = model.domain.templates().map(|of| (of.source.clone(), of.files.clone()));
+        Described { lines: model.domain.lines(), templates }
+    }
+}
+
+impl ModelVisitor for Describe {
+    type Out = Described;
+
+    fn chain(self, model: Arc<ChainModel>) -> Described {
+        Describe::weighted(&model)
+    }
+
+    fn linked(self, model: Arc<LinkedModel>) -> Described {
+        Describe::weighted(&model)
+    }
+
+    fn graph(self, model: Arc<TypedModel>) -> Described {
+        Describe::weighted(&model)
+    }
+
+    fn grid(self, model: Arc<GridModel>) -> Described {
+        Describe::weighted(&model)
+    }
+
+    fn empirical(self, _model: Arc<EmpiricalModel>) -> Described {
+        Described::default()
     }
 }
 
@@ -225,6 +272,7 @@ fn describe(names: &Names, templates: Option<&Templates>, weight: &NamedWeight) 
     };
     match &weight.observation {
         Some(number) if weight.kind == WeightKind::Dense => format!("dense {number}  {labels}"),
+        Some(tokens) if names.is_chain() && weight.part == "length" => format!("length {tokens}  {labels}"),
         // Names may hold anything; control characters would upset the terminal.
         Some(observation) => {
             let words = templates.and_then(|templates| templates.describe_tests(observation));

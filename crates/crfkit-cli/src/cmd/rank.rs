@@ -42,7 +42,7 @@ impl WithModel for Rank<'_> {
             Some(images) => InputPlace::Images { images: images.clone(), masks: None },
             None => InputPlace::File(args.file.clone()),
         };
-        let reading = Reading { extra_columns: args.extra_columns, ..args.input.reading(None) };
+        let reading = Reading { extra_columns: Some(args.extra_columns), ..args.input.reading(None) };
         let source = model.open(&Inputs { place, reading })?;
         let mut workers = Tagger::with_engine(model.clone(), args.inference).crew(args.input.threads());
         let mut best = Best { top: args.top, seen: 0, found: Vec::new() };

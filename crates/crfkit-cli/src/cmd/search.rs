@@ -28,7 +28,7 @@ const HELD_OUT: usize = 10;
 /// Trains a model for each point of the grid, and prints their scores.
 pub fn run(args: &SearchArgs) -> Result<ExitCode> {
     let first = &args.grid.first;
-    check_several(first, &args.given, "search", &[])?;
+    check_several(first, &args.given, "search")?;
     let log = args.points.as_deref().map(|path| ("--points", path));
     choices(args).iter().try_for_each(|(_, choice)| check_aliases(choice, log))?;
     args.points.iter().try_for_each(|path| check_writable(path))?;

@@ -68,7 +68,7 @@ impl WithModel for Tag<'_> {
         };
         let reading = Reading {
             text: args.text.then_some(if args.sentences { TextCut::Sentences } else { TextCut::Lines }),
-            extra_columns: args.extra_columns,
+            extra_columns: Some(args.extra_columns),
             line_buffered: args.line_buffered,
             scheme: None, // of the answers, not of the input
             ..args.input.reading(None)

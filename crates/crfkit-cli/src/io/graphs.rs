@@ -119,6 +119,17 @@ impl Door for TypedModel {
         ModelKind::File
     }
 
+    /// Numbers have no names: the contribution of number 3 of a type is called `3`, which a feature may be called too.
+    fn describe_tests(&self, part: &str, observation: &str) -> String {
+        let TypedDomain { types, names, .. } = &self.domain;
+        let number = types.index_of(part).filter(|&kind| {
+            let named = names[kind].find(observation.as_bytes()).is_some();
+            !named && observation.parse::<usize>().is_ok_and(|number| number < types.all()[kind].dense)
+        });
+        let dense = if number.is_some() { "dense " } else { "" };
+        format!("{part}: {dense}{observation}")
+    }
+
     fn open(&self, inputs: &Inputs) -> Result<GraphFile> {
         let InputPlace::File(path) = &inputs.place else {
             anyhow::bail!("a model of graphs: apply it to a file of graphs, without --images")

@@ -137,6 +137,11 @@ impl Door for GridModel {
         ModelKind::Grid
     }
 
+    /// All observations of images are numbers.
+    fn describe_tests(&self, part: &str, observation: &str) -> String {
+        format!("{part}: dense {observation}")
+    }
+
     fn open(&self, inputs: &Inputs) -> Result<ImageFiles> {
         let files = match &inputs.place {
             InputPlace::Images { images, masks: Some(masks) } => picture_pairs(images, masks)?,

@@ -36,8 +36,8 @@ pub struct Reading {
     pub vectors: Option<PathBuf>,
     /// What makes a sequence of running text; `None` for other formats.
     pub text: Option<TextCut>,
-    /// What to do with columns that the training data did not have.
-    pub extra_columns: ExtraColumns,
+    /// What to do with columns that the training data did not have; `None` if the command has no flag for it.
+    pub extra_columns: Option<ExtraColumns>,
     /// Whether every item is answered before the next one is read.
     pub line_buffered: bool,
 }
@@ -84,6 +84,8 @@ pub struct RowFile {
     feed: Feed,
     /// The most columns that rows may have.
     most: usize,
+    /// Whether the command has a flag that accepts more.
+    free_on_request: bool,
     /// The notation that labels are converted to.
     scheme: Option<Scheme>,
     /// The columns of labels, negative if counted from the end.
@@ -135,6 +137,7 @@ impl RowFile {
             rows: RowReader::new(lines, format),
             feed,
             most: usize::MAX,
+            free_on_request: reading.extra_columns.is_some(),
             scheme: reading.scheme,
             labels,
             vectors: reading.vectors.as_deref().map(|vectors| VectorFile::open(vectors, path)).transpose()?,
@@ -144,7 +147,7 @@ impl RowFile {
 
     /// Rejects rows with more columns than the training data had, unless they are wanted.
     pub fn at_most(self, columns: Option<usize>, reading: &Reading) -> Self {
-        let free = reading.extra_columns == ExtraColumns::Ignore || reading.label_column.is_some();
+        let free = reading.extra_columns == Some(ExtraColumns::Ignore) || reading.label_column.is_some();
         RowFile { most: columns.filter(|_| !free).unwrap_or(usize::MAX), ..self }
     }
 
@@ -199,12 +202,13 @@ impl RowFile {
         let (found, most) = (rows.columns(), self.most);
         let hint = match rows.text().trim_start().starts_with("{\"") {
             true => "for JSON lines there is --format json",
-            false => "give one token per line, or running text with --text",
+            false => "give one token per line; crfkit tag --text reads running text",
         };
+        let flag = if self.free_on_request { "; --extra-columns ignore accepts further columns" } else { "" };
         Error::input(
             rows.place(0),
             format!(
-                "{found} columns, but the model was trained on {most}, including the label: {hint}; --extra-columns ignore accepts further columns"
+                "{found} columns, but the model was trained on {most}, including the label: {hint}{flag}"
             ),
         )
     }

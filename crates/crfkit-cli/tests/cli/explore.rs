@@ -167,3 +167,32 @@ fn factorial_chains_are_explained_and_edited() {
         output(crfkit().arg("diff").arg(path("model")).arg(path("edited")).arg("--on").arg(path("two.tsv")));
     assert!(text.contains("1 of them differ") && text.contains(" of 6 labelled differently"), "{text}");
 }
+
+/// Models whose templates differ are told apart, even if both come from a file with equally many lines.
+#[test]
+fn differences_of_features_are_shown() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    let train = |name: &str, arguments: &[&str]| {
+        let mut command = crfkit();
+        command.arg("train").arg(demo().join("small.tsv")).arg("-m").arg(path(name));
+        output(command.args(["--quiet", "--passes", "1"]).args(arguments));
+    };
+    let template = |name: &str, text: &str| {
+        fs::write(path(name), text).unwrap();
+        path(name).to_str().unwrap().to_owned()
+    };
+    train("preset", &[]);
+    train("words", &["--template", &template("a", "U0:%x[0,0]\nB\n")]);
+    train("next", &["--template", &template("b", "U0:%x[1,0]\nB\n")]);
+    let diff = |a: &str, b: &str, layout: &str| {
+        output(crfkit().arg("diff").args([path(a), path(b)]).args(["--output", layout]))
+    };
+    let text = diff("preset", "words", "text");
+    assert!(text.contains(", from preset default | 2, from template file"), "{text}");
+    let text = diff("words", "next", "text");
+    assert!(text.contains("templates     2, from template file | another text\n"), "{text}");
+    assert!(!diff("words", "words", "text").contains("templates"));
+    let object = &json_lines(&diff("words", "next", "json"))[0];
+    assert_eq!(object["summaries"]["templates"][1], "another text", "{object}");
+}

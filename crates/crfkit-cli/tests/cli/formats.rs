@@ -64,8 +64,31 @@ fn a_sentence_in_one_row_is_rejected_with_the_way_out() {
         command
     };
     assert!(failure(&mut eval(&[]), 1).contains("wide:1: 3 columns"));
+    // A command names only flags that it has.
+    let mut explain = crfkit();
+    explain.args(["explain", "-m"]).arg(demo().join("model")).arg(&wide);
+    let message = failure(&mut explain, 1);
+    assert!(message.contains("tag --text") && !message.contains("--extra-columns"), "{message}");
     output(&mut eval(&["--label-column", "1"]));
     output(&mut eval(&["--extra-columns", "ignore"]));
+}
+
+/// Words are no gold labels.
+#[test]
+fn data_without_labels_is_not_scored() {
+    let directory = scratch();
+    let words = directory.path().join("words");
+    fs::write(&words, "2\ncups\nflour\n\n").unwrap();
+    for arguments in [&["eval"][..], &["explain", "--only-wrong"]] {
+        let mut command = crfkit();
+        command.args(arguments).arg("-m").arg(demo().join("model")).arg(&words);
+        let message = failure(&mut command, 1);
+        assert!(
+            message.contains("words:1: 1 column, but the model's features use 1, so there are no gold"),
+            "{message}"
+        );
+    }
+    assert_eq!(tag(&[], "2\ncups\n").lines().count(), 3);
 }
 
 #[test]

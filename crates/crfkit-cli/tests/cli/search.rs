@@ -80,6 +80,18 @@ fn folds_are_the_same_for_any_number_of_threads() {
 }
 
 /// Every kind of model is cut into folds.
+/// Flags that a command rejects are not in its help.
+#[test]
+fn the_help_has_no_flags_of_a_single_run() {
+    for (command, absent) in [("cv", "--precision"), ("search", "--checkpoint")] {
+        let help = output(crfkit().args([command, "--help"]));
+        for flag in ["--log", "--report <", "--seconds", "--partial-labels", "--calibrate", absent] {
+            assert!(!help.contains(&format!("  {flag}")), "{command} {flag}");
+        }
+        assert!(help.contains("--sigma") && !help.contains("[not: ]"), "{command}");
+    }
+}
+
 #[test]
 fn other_kinds_are_cross_validated_too() {
     let directory = scratch();

@@ -39,6 +39,7 @@ fn every_verb_takes_a_chain_with_segments() {
     assert!(!run("tag", &model, &["--confidence"], "test.tsv").is_empty());
     let inspected = output(crfkit().arg("inspect").arg(&model));
     assert!(inspected.contains("segments") && inspected.contains("of up to 9 tokens"), "{inspected}");
+    assert!(inspected.lines().any(|line| line.contains("  length 1  B-")), "{inspected}");
     let dump = output(crfkit().args(["inspect", "--dump"]).arg(&model));
     let has = |start: &str| dump.lines().any(|line| line.starts_with(start));
     assert!(has("length\t") && dump.contains("S:text="), "{dump}");

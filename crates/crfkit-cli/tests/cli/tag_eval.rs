@@ -176,6 +176,11 @@ fn labels_that_the_model_does_not_know_are_errors_and_named() {
         crfkit().args(["eval", "--json", "-m"]).arg(demo().join("model")).arg(&data).assert().success();
     let message = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
     assert!(message.contains("2 tokens have labels that the model does not know: NEW, NEWER"), "{message}");
+    fs::write(directory.path().join("one"), "salt\tNEW\n").unwrap();
+    let mut one = crfkit();
+    one.args(["eval", "-m"]).arg(demo().join("model")).arg(directory.path().join("one"));
+    let message = String::from_utf8(one.assert().success().get_output().stderr.clone()).unwrap();
+    assert!(message.contains("note: 1 token has a label that the model does not know: NEW"), "{message}");
     let scores: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
     assert_eq!(scores["accuracy"], 50.0);
     // Of thousands of labels, a few are named.
@@ -360,6 +365,10 @@ fn predictions_with_probabilities_are_compared_by_their_labels() {
     let ran = crfkit().args(["eval", "--predicted"]).arg(&path).output().unwrap();
     let note = String::from_utf8(ran.stderr).unwrap();
     assert!(ran.status.success() && note.contains("no label in common: are they gold"), "{note}");
+    // What `tag --marginals` has added to words alone has no gold labels.
+    fs::write(&path, "a\tX\t0.500000\nb\tY\t0.750000\n\n").unwrap();
+    let message = failure(crfkit().args(["eval", "--predicted"]).arg(&path), 1);
+    assert!(message.contains("words: the column in front of the predicted labels has none"), "{message}");
     let path = directory.path().join("some");
     fs::write(&path, "a\tX\tX\t0.500000\n\nb\tX\tX\tX\n\n").unwrap();
     let message = failure(crfkit().args(["eval", "--predicted"]).arg(&path), 1);

@@ -333,6 +333,8 @@ fn rows_with_several_labels() {
     assert!(exact > 70.0 && (100.0 * (1.0 - wrong) - exact).abs() < 1.0, "{scores}");
     fs::write(path.join("x.npz"), npz(&arrays[..1]).unwrap()).unwrap();
     run(path, &["tag", "-m", "m", "x.npz", "-o", "y.npz", "--marginals"]).assert().success();
+    let explained = output(&mut run(path, &["explain", "-m", "m", "d.npz", "--top", "9"]));
+    assert!(explained.contains("label 0000: dense 0  "), "{explained}");
     let found = array(&path.join("y.npz"), "labels");
     let right = found.iter().zip(&y).filter(|(found, y)| found == y).count();
     assert!((right as f64 / 600.0 - (1.0 - wrong)).abs() < 1e-9);

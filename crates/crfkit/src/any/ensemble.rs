@@ -1,5 +1,6 @@
 //! Ensembles: models of chains that label together.
 
+use super::gold::check_gold;
 use crate::answers::ChainAnswers;
 use crate::decode::{AtMostOnce, Decode, StateChain};
 use crate::domain::ReadyTables;
@@ -368,7 +369,10 @@ impl Labeller for Ensemble {
     /// The gold labels. Columns and known words are those of the first model.
     fn truth<'a>(&'a self, sequence: &'a Sequence) -> Result<Truth<'a>> {
         match &self.members[0] {
-            Member::Weighted(model) => model.truth(sequence),
+            Member::Weighted(model) => {
+                check_gold(model, sequence)?;
+                model.truth(sequence)
+            }
             Member::Empirical(model) => model.truth(sequence),
         }
     }

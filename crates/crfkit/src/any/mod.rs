@@ -2,6 +2,7 @@
 
 mod ensemble;
 mod explain;
+mod gold;
 mod load;
 
 pub use ensemble::{Ensemble, Member};

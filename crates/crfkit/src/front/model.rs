@@ -60,7 +60,7 @@ impl Model {
         match &self.0 {
             AnyModel::Chain(model) => crfsuite::write(model, None),
             other => Err(Error::Setting(format!(
-                "this is a model of a {}, which a file of CRFsuite cannot hold: only chains with weights fit",
+                "this is a model of the kind {}, which a file of CRFsuite cannot hold: only chains with weights fit",
                 other.kind().name()
             ))),
         }
@@ -109,7 +109,7 @@ impl Model {
     fn chains(&self) -> Result<Ensemble> {
         let member = self.0.member().ok_or_else(|| {
             Error::Setting(format!(
-                "this is a model of a {}, which does not label plain sequences: match on Model::any() and use a Tagger of its kind",
+                "this is a model of the kind {}, which does not label plain sequences: match on Model::any() and use a Tagger of its kind",
                 self.kind().name()
             ))
         })?;

@@ -8,15 +8,18 @@ use crfkit::answers::Answers;
 use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::images::{Image, Mask};
 use crfkit::data::observer::Source;
+use crfkit::data::template::Dialect;
+use crfkit::data::vectors::Vectors;
 use crfkit::domain::{Corpus, Domain, WeightedModel};
 use crfkit::empirical::{Counts, EmpiricalModel, PairKind};
 use crfkit::grid::{Engine, GridBuilder, GridDomain, GridImage, GridModel, SiteFeatures};
 use crfkit::linked::{LinkedBuilder, LinkedModel, Links};
 use crfkit::model::Precision;
+use crfkit::settings::Constraint;
 use crfkit::tag::{Labeller, Tagger};
 use crfkit::train::{self, Init, Method, Settings, TrainOptions};
 use crfkit::typed::{TypedBuilder, TypedModel};
-use crfkit::{Error, Place};
+use crfkit::{Error, Place, Sequences, Trainer};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +34,7 @@ struct Kept {
     read: fn(&[u8]) -> (Vec<u8>, String),
 }
 
-const ALL: [Kept; 7] = [
+const ALL: [Kept; 9] = [
     Kept {
         name: "chain",
         make: chain,
@@ -41,6 +44,16 @@ const ALL: [Kept; 7] = [
         name: "attributes",
         make: attribute_chain,
         read: |file| reread::<ChainModel>(file, Precision::F32, &instances()),
+    },
+    Kept {
+        name: "second_order",
+        make: second_order,
+        read: |file| reread::<ChainModel>(file, Precision::F64, &with_numbers(sequences())),
+    },
+    Kept {
+        name: "segments",
+        make: segments,
+        read: |file| reread::<ChainModel>(file, Precision::F64, &sequences()),
     },
     Kept {
         name: "factorial",
@@ -99,6 +112,16 @@ pub(crate) fn instances() -> Vec<Sequence> {
     attributes(ATTRIBUTES).into_iter().map(Sequence::from).collect()
 }
 
+/// The same sequences with two numbers for each token: its position, and one that repeats.
+fn with_numbers(sequences: Vec<Sequence>) -> Vec<Sequence> {
+    let numbers = |length: usize| (0..length).flat_map(|t| [t as f32, [0.5, -2.0, 1.25][t % 3]]).collect();
+    let add = |sequence: Sequence| {
+        let vectors = Vectors::new(2, numbers(sequence.len())).unwrap();
+        sequence.with_vectors(vectors).unwrap()
+    };
+    sequences.into_iter().map(add).collect()
+}
+
 /// Three images of 3 × 4 pixels, dark on the left, bright on the right.
 pub(crate) fn pictures() -> Vec<GridImage> {
     let picture = |k: usize| {
@@ -125,6 +148,25 @@ fn chain() -> Vec<u8> {
     let settings = Settings { l1: 0.3, boundaries: true, ..Settings::default() };
     let corpus = column_corpus(&made_up_columns(1, 30), templates(), 1);
     fit(corpus, &settings).to_bytes(Precision::F64).unwrap()
+}
+
+/// Made-up sequences with labels.
+fn labelled() -> Vec<Sequence> {
+    columns(&made_up_columns(1, 30)).into_iter().map(Sequence::from).collect()
+}
+
+/// Label pairs of the training data only, a notation that training obeys, and standardised vectors.
+fn second_order() -> Vec<u8> {
+    let trainer = Trainer::new().template("U0:%x[0,0]\nU1:%x[-1,0]\nB\n", Dialect::Crfpp).order(2);
+    let trainer = trainer.constraint(Constraint::Iob2).standardise().optimizer(Method::Lbfgs).passes(20);
+    trainer.train(Sequences::new(with_numbers(labelled()))).unwrap().to_bytes().unwrap()
+}
+
+fn segments() -> Vec<u8> {
+    let template = "U0:%x[0,0]\nU1:%x[-1,0]\nS0:%x[0,0]\nS1:%length[0]/%shape[0,0]\nB\n";
+    let trainer = Trainer::new().template(template, Dialect::Crfpp).segments(4);
+    let trainer = trainer.optimizer(Method::Lbfgs).passes(20);
+    trainer.train(Sequences::new(labelled())).unwrap().to_bytes().unwrap()
 }
 
 fn attribute_chain() -> Vec<u8> {

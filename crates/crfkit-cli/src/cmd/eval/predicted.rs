@@ -120,6 +120,12 @@ fn compare_columns(path: &Path, reading: &Reading) -> Result<Evaluation> {
     }
     // The scores of a label count how often it is gold, and how often it is predicted.
     if evaluation.labels().iter().all(|(_, of)| of.gold == 0 || of.predicted == 0) {
+        // The output of `tag --marginals` for text without gold labels: words are in their place.
+        if file.with_probabilities == Some(true) {
+            let text = "the column in front of the predicted labels has none of these labels: the input of tag needs gold labels in its last \
+                        column";
+            return Err(Error::input(Place::new(name(path), 0), text).into());
+        }
         let text = "the last two columns have no label in common: are they gold and predicted labels?";
         let _ = writeln!(std::io::stderr(), "crfkit: note: {}: {text}", name(path));
     }
