@@ -28,7 +28,7 @@ impl Sets {
 /// What a token with this label can be in a segment.
 pub(super) fn role_of(text: &str, sets: &Option<Sets>) -> Role {
     match sets {
-        Some(_) if text == UNKNOWN => Role { begins: true, goes_on: true },
+        Some(_) if is_unknown(text) => Role { begins: true, goes_on: true },
         Some(_) => Role::of(names_of(text)),
         None => Role::of(std::iter::once(text)),
     }
@@ -39,10 +39,15 @@ fn names_of(text: &str) -> impl Iterator<Item = &str> {
     text.split('|').filter(|name| !name.is_empty())
 }
 
+/// Whether any label is possible: alone, or as one of several.
+fn is_unknown(text: &str) -> bool {
+    names_of(text).any(|name| name == UNKNOWN)
+}
+
 /// The number of a label, or of what is known about it.
 pub(super) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
     match sets {
-        Some(_) if text == UNKNOWN => UNLABELLED,
+        Some(_) if is_unknown(text) => UNLABELLED,
         Some(sets) if text.contains('|') => match sets.numbers.get(text) {
             Some(&number) => number,
             None => {
@@ -51,5 +56,21 @@ pub(super) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>)
             }
         },
         _ => labels.intern(text.as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_label_or_another_is_any_label() {
+        let (mut labels, mut sets) = (Strings::default(), Some(Sets::default()));
+        for text in ["?", "?|X", "X|?"] {
+            assert_eq!(gold_of(text, &mut labels, &mut sets), UNLABELLED, "{text}");
+        }
+        assert_eq!(labels.len(), 0);
+        assert_eq!(gold_of("X|Y", &mut labels, &mut sets), FIRST_SET);
+        assert_eq!(gold_of("?", &mut labels, &mut None), 2);
     }
 }
