@@ -251,3 +251,41 @@ fn something_occurs_at_most_once() {
     assert!(refused(&["--at-most-once", "O", "--decode", "max-marginal"], 2).contains("--decode viterbi"));
     assert!(tag(&["--at-most-once", many], WORDS).starts_with("2\tB-QTY"));
 }
+
+/// Nearly all of the best labellings of a long sequence have a name twice; the list of those that have it once is still found at once.
+#[test]
+fn long_sequences_have_nbest_lists_of_what_occurs_at_most_once() {
+    let directory = scratch();
+    let counts = directory.path().join("counts");
+    let mut train = crfkit();
+    train
+        .arg("train")
+        .arg(demo().join("small.tsv"))
+        .arg("-m")
+        .arg(&counts)
+        .args(["--method", "ep1", "--quiet"]);
+    output(&mut train);
+    let test = fs::read_to_string(demo().join("test.tsv")).unwrap();
+    let words: Vec<&str> = test.lines().filter(|line| !line.is_empty()).take(40).collect();
+    let layout = ["--output", "json", "--probability", "--nbest", "5"];
+    for model in [demo().join("model"), counts] {
+        for things in
+            [&["--at-most-once", "NAME"][..], &["--at-most-once", "NAME,QTY", "--constraint", "iob2"]]
+        {
+            let mut command = crfkit();
+            command.args(["tag", "-m"]).arg(&model).args(things).args(layout).write_stdin(words.join("\n"));
+            let object = json_lines(&output(&mut command)).remove(0);
+            let ranked = object["nbest"].as_array().unwrap();
+            assert_eq!((ranked.len(), &ranked[0]["labels"]), (5, &object["labels"]));
+            assert_eq!(ranked[0]["probability"], object["probability"]);
+            let names = |labels: &serde_json::Value| {
+                labels.as_array().unwrap().iter().filter(|label| *label == "B-NAME").count()
+            };
+            assert!(ranked.iter().all(|ranked| names(&ranked["labels"]) <= 1));
+            for pair in ranked.windows(2) {
+                assert!(pair[0]["probability"].as_f64() >= pair[1]["probability"].as_f64());
+                assert_ne!(pair[0]["labels"], pair[1]["labels"]);
+            }
+        }
+    }
+}

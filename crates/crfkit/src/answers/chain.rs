@@ -2,10 +2,7 @@
 
 use super::Answers;
 use super::spans::PairMarginals;
-use crate::decode::{
-    AtMostOnce, Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, StateChain, Viterbi,
-    max_marginal, nbest_within,
-};
+use crate::decode::{AtMostOnce, Decode, Decoder, Direction, MemmViterbi, StateChain, Viterbi, max_marginal};
 use crate::graph::{
     Chain, FORBIDDEN, Gradient, Graph, LENGTH, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum,
     TRIPLE, Table, allow_only,
@@ -253,42 +250,6 @@ impl ChainAnswers {
         self.marginals.plane_mut(0)[..len].iter_mut().for_each(|p| *p /= members);
     }
 
-    /// The `n` best labellings with their scores, best first; fewer where the sequence has fewer. An error if they need more memory
-    /// than [`NBEST_MEMORY`].
-    pub fn nbest(&mut self, n: usize) -> Result<Vec<Ranked>> {
-        let mut asked = n;
-        loop {
-            let mut ranked = match self.by_pairs()? {
-                None => nbest_within(&self.chain, self.psi(), asked, NBEST_MEMORY)?,
-                Some(pairs) => {
-                    let (chain, own) = pairs.of(&self.chain, self.psi());
-                    let psi = Psi { shared: &pairs.shared, own: &own };
-                    let mut ranked = nbest_within(&chain, psi, asked, NBEST_MEMORY)?;
-                    ranked.iter_mut().for_each(|ranked| pairs.labels(&mut ranked.labels));
-                    ranked
-                }
-            };
-            // What comes after a labelling that is forbidden is forbidden too.
-            let complete = ranked.len() < asked || ranked.last().is_some_and(|last| self.forbids(last.score));
-            let once = |labels: &[Label]| self.once.as_ref().is_none_or(|once| once.is_satisfied_by(labels));
-            ranked.retain(|ranked| !self.forbids(ranked.score) && once(&ranked.labels));
-            if complete || ranked.len() >= n || self.once.is_none() {
-                ranked.truncate(n);
-                return Ok(ranked);
-            }
-            asked *= 2;
-        }
-    }
-
-    /// ln P of the best labelling minus ln P of the second best; infinite if there is no second.
-    pub fn margin(&mut self) -> Result<f64> {
-        let ranked = self.nbest(2)?;
-        Ok(match &ranked[..] {
-            [best, second] => best.score - second.score,
-            _ => f64::INFINITY,
-        })
-    }
-
     /// P(labelling | sequence).
     pub fn probability(&mut self, labels: &[Label]) -> f64 {
         self.log_probability(labels).exp()
@@ -304,7 +265,7 @@ impl ChainAnswers {
     }
 
     /// Whether a labelling with this score is forbidden.
-    fn forbids(&self, score: f64) -> bool {
+    pub(super) fn forbids(&self, score: f64) -> bool {
         (self.rules.is_some() || self.masked || self.chain.triples) && score < -FORBIDDEN / 2.0
     }
 

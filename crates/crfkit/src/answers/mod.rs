@@ -2,6 +2,7 @@
 
 mod chain;
 mod graph;
+mod nbest;
 mod once;
 mod spans;
 

@@ -11,6 +11,8 @@ mod max_product;
 mod memm;
 mod nbest;
 mod once;
+mod once_paths;
+mod paths;
 mod product_states;
 mod second_order;
 mod segments;

@@ -1,6 +1,7 @@
 //! The n best labellings of a chain, exactly.
 
-use super::viterbi::{Work, forward, pair};
+use super::paths::{AllPaths, Paths};
+use super::viterbi::pair;
 use crate::graph::{Chain, END, Label, Psi};
 use crate::{Error, Result};
 use std::cmp::Ordering;
@@ -25,7 +26,7 @@ pub const NBEST_MEMORY: usize = 1 << 30;
 /// the one of [`Viterbi`](super::Viterbi). Scores are sums from the first position to the last, so two labellings whose true scores differ
 /// by less than the rounding of such a sum may change places.
 pub fn nbest(chain: &Chain, psi: Psi<f64>, n: usize) -> Vec<Ranked> {
-    let mut search = Search::new(chain, psi);
+    let mut search = Search::new(AllPaths::new(chain, psi));
     let mut ranked = Vec::new();
     while ranked.len() < n
         && search.bytes(ranked.len() + 1) <= NBEST_MEMORY
@@ -38,9 +39,15 @@ pub fn nbest(chain: &Chain, psi: Psi<f64>, n: usize) -> Vec<Ranked> {
 
 /// The `n` best labellings as [`nbest`] has them; an error where they, and the search for them, need more than `limit` bytes.
 pub fn nbest_within(chain: &Chain, psi: Psi<f64>, n: usize, limit: usize) -> Result<Vec<Ranked>> {
-    let mut search = Search::new(chain, psi);
+    search_within(AllPaths::new(chain, psi), n, limit)
+}
+
+/// The `n` best labellings among these paths; an error where they, and the search for them, need more than `limit` bytes.
+pub(super) fn search_within(paths: impl Paths, n: usize, limit: usize) -> Result<Vec<Ranked>> {
+    let chain = *paths.chain();
+    let mut search = Search::new(paths);
     // What the answer alone takes is known before the search.
-    let most = n.min(labellings(chain));
+    let most = n.min(labellings(&chain));
     let refuse = |bytes: usize| {
         Err(Error::Setting(format!(
             "the {n} best labellings of a sequence of {} tokens need more than {bytes} bytes, but the limit is {limit}: ask for \
@@ -70,7 +77,7 @@ fn labellings(chain: &Chain) -> usize {
     }
 }
 
-/// The ranked prefixes of a chain that end in one label at one position, or, beyond the last position, the ranked labellings. Found
+/// The ranked prefixes of a chain that end in one state at one position, or, beyond the last position, the ranked labellings. Found
 /// only as far as somebody asks.
 #[derive(Debug, Default)]
 struct Node {
@@ -83,8 +90,8 @@ struct Node {
     behind: bool,
 }
 
-/// A prefix without its last label: the `rank`th best one (from 0) that ends in `label` one position before. `score` has the pair
-/// with the last label, but not that label's own table.
+/// A prefix without its last state: the `rank`th best one (from 0) that ends in the state with `label` one position before. `score` has the
+/// pair with the last label, but not that label's own table.
 #[derive(Clone, Copy, Debug)]
 struct Prefix {
     score: f64,
@@ -119,34 +126,28 @@ impl PartialEq for Prefix {
 impl Eq for Prefix {}
 
 /// Lazy k-best Viterbi (Huang and Chiang 2005, algorithm 3). The next labelling asks for at most one more prefix at each position, so n
-/// labellings cost n·T prefixes, equal scores or not: O(T·L² + n·T·(L + log n)) time and O(T·L + n·T) memory.
-struct Search<'a> {
-    chain: &'a Chain,
-    psi: Psi<'a, f64>,
-    work: Work,
-    /// Number + 1 in `nodes` of label j at position t, `[T][labels]`, and of the end; 0 for one that was not asked for.
+/// labellings cost n·T prefixes, equal scores or not: O(n·T·(L + log n)) time besides that of δ, and O(T·S + n·T) memory for S states.
+struct Search<P> {
+    paths: P,
+    /// Number + 1 in `nodes` of state j at position t, `[T][states]`, and of the end; 0 for one that was not asked for.
     numbers: Vec<u32>,
     nodes: Vec<Node>,
-    /// Positions and labels whose next prefix is being looked for; reused memory.
+    /// Positions and states whose next prefix is being looked for; reused memory.
     asked: Vec<(usize, usize)>,
     /// Prefixes that were ever candidates, and labels that were looked at to find them.
     candidates: usize,
     looks: usize,
 }
 
-impl<'a> Search<'a> {
-    fn new(chain: &'a Chain, psi: Psi<'a, f64>) -> Self {
-        let mut work = Work::default();
-        if chain.len > 0 && chain.labels > 0 {
-            forward(chain, psi, &mut work);
-        }
-        let numbers = vec![0; chain.len * chain.labels + 1];
-        Search { chain, psi, work, numbers, nodes: Vec::new(), asked: Vec::new(), candidates: 0, looks: 0 }
+impl<P: Paths> Search<P> {
+    fn new(paths: P) -> Self {
+        let numbers = vec![0; paths.chain().len * paths.states() + 1];
+        Search { paths, numbers, nodes: Vec::new(), asked: Vec::new(), candidates: 0, looks: 0 }
     }
 
     /// Bytes of the search so far and of so many labellings, at most; without Viterbi's own.
     fn bytes(&self, labellings: usize) -> usize {
-        let labelling = size_of::<Ranked>() + self.chain.len * size_of::<Label>();
+        let labelling = size_of::<Ranked>() + self.paths.chain().len * size_of::<Label>();
         // A candidate may be among those found as well, and lists grow by doubling.
         let search = self.nodes.len() * size_of::<Node>() + 4 * self.candidates * size_of::<Prefix>();
         search.saturating_add(labellings.saturating_mul(labelling))
@@ -154,50 +155,55 @@ impl<'a> Search<'a> {
 
     /// The labelling number `rank`, from 0; all before it must have been asked for.
     fn ranked(&mut self, rank: usize) -> Option<Ranked> {
-        let len = self.chain.len;
+        let Chain { len, labels, .. } = *self.paths.chain();
         if len == 0 {
             return (rank == 0).then(|| Ranked { score: 0.0, labels: Vec::new() });
         }
-        if self.chain.labels == 0 {
+        if labels == 0 {
             return None;
         }
-        let mut at = self.find(len, 0, rank)?;
+        let mut state = 0;
+        let mut at = self.find(len, state, rank)?;
         let score = at.score;
         let mut labels = vec![0; len];
         for t in (0..len).rev() {
             labels[t] = at.label;
             if t > 0 {
-                let (label, rank) = (at.label as usize, at.rank as usize);
-                at = self.find(t, label, rank).expect("a prefix that was counted");
+                state = self.before(t + 1, state, at);
+                at = self.find(t, state, at.rank as usize).expect("a prefix that was counted");
             }
         }
         Some(Ranked { score, labels })
     }
 
-    /// Score of the best prefix that ends in label i at t − 1 and goes on to label j at t; t = T is the end.
-    fn best(&self, t: usize, i: usize, j: usize) -> f64 {
-        self.work.delta(self.chain, t - 1, i) + self.step(t, i, j)
+    /// The state at t − 1 of a prefix that goes on to state j at t.
+    fn before(&self, t: usize, j: usize, prefix: Prefix) -> usize {
+        self.paths.before(t, j, prefix.label as usize).expect("the state of a prefix")
     }
 
-    /// Log-potential of the pair (i at t − 1, j at t).
+    /// Score of the best prefix that ends in label i at t − 1 and goes on to state j at t, if there is one; t = T is the end.
+    fn best(&self, t: usize, i: usize, j: usize) -> Option<f64> {
+        let before = self.paths.before(t, j, i)?;
+        Some(self.paths.delta(t - 1, before) + self.step(t, i, j))
+    }
+
+    /// Log-potential of the pair (label i at t − 1, state j at t).
     fn step(&self, t: usize, i: usize, j: usize) -> f64 {
-        if t == self.chain.len {
-            self.psi.shared[END].log.get(i)
-        } else {
-            pair(self.chain, self.psi, t, i, j)
-        }
+        let (chain, psi) = (self.paths.chain(), self.paths.psi());
+        if t == chain.len { psi.shared[END].log.get(i) } else { pair(chain, psi, t, i, self.paths.label(j)) }
     }
 
-    /// The best label before j at t that is worse than `last`, if any.
+    /// The best label before state j at t that is worse than `last`, if any.
     fn next_label(&mut self, t: usize, j: usize, last: Option<Prefix>) -> Option<Prefix> {
-        self.looks += self.chain.labels;
-        let prefixes = (0..self.chain.labels).map(|i| Prefix::new(self.best(t, i, j), i, 0));
+        let labels = self.paths.chain().labels;
+        self.looks += labels;
+        let prefixes = (0..labels).filter_map(|i| Some(Prefix::new(self.best(t, i, j)?, i, 0)));
         prefixes.filter(|prefix| last.is_none_or(|last| *prefix < last)).max()
     }
 
-    /// The node of label j at t, with its best prefix found.
+    /// The node of state j at t, with its best prefix found.
     fn node(&mut self, t: usize, j: usize) -> usize {
-        let at = t * self.chain.labels + j;
+        let at = t * self.paths.states() + j;
         if self.numbers[at] == 0 {
             let found: Vec<Prefix> = self.next_label(t, j, None).into_iter().collect();
             self.candidates += found.len();
@@ -207,7 +213,7 @@ impl<'a> Search<'a> {
         self.numbers[at] as usize - 1
     }
 
-    /// The prefix number `rank` of label j at t ≥ 1, if there are so many. All before it must be found.
+    /// The prefix number `rank` of state j at t ≥ 1, if there are so many. All before it must be found.
     fn find(&mut self, t: usize, j: usize, rank: usize) -> Option<Prefix> {
         // Down: whose next prefix must be known first. Each asks at most one other, one position before.
         let mut asked = std::mem::take(&mut self.asked);
@@ -221,9 +227,9 @@ impl<'a> Search<'a> {
             asked.push((t, j));
             if *behind
                 && t > 1
-                && let Some(newest) = found.last()
+                && let Some(&newest) = found.last()
             {
-                next = Some((t - 1, newest.label as usize, newest.rank as usize + 1));
+                next = Some((t - 1, self.before(t, j, newest), newest.rank as usize + 1));
             }
         }
         // And up again.
@@ -235,7 +241,7 @@ impl<'a> Search<'a> {
         self.nodes[node].found.get(rank).copied()
     }
 
-    /// Finds one more prefix of label j at t, if there is one; what it asks of the position before is found.
+    /// Finds one more prefix of state j at t, if there is one; what it asks of the position before is found.
     fn advance(&mut self, t: usize, j: usize) {
         let node = self.node(t, j);
         let Some(&newest) = self.nodes[node].found.last() else { return };
@@ -258,15 +264,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The prefix with the same label before j at t, and the next rank there.
+    /// The prefix with the same label before state j at t, and the next rank there.
     fn after(&self, t: usize, j: usize, newest: Prefix) -> Option<Prefix> {
         let (label, rank) = (newest.label as usize, newest.rank as usize + 1);
         if t == 1 {
             return None; // one label is all that there is of a prefix of one position
         }
-        let node = self.numbers[(t - 1) * self.chain.labels + label].checked_sub(1)?;
+        let before = self.before(t, j, newest);
+        let node = self.numbers[(t - 1) * self.paths.states() + before].checked_sub(1)?;
         let score = self.nodes[node as usize].found.get(rank)?.score;
-        let own = self.psi.own.get((t - 1) * self.chain.stride() + label);
+        let own = self.paths.psi().own.get((t - 1) * self.paths.chain().stride() + label);
         Some(Prefix::new(score + own + self.step(t, label, j), label, rank))
     }
 }
@@ -300,7 +307,7 @@ mod tests {
         for (t, j) in (0..len).flat_map(|t| (0..labels).map(move |j| (t, j))) {
             own.set(t * chain.stride() + j, score(t % 3 + j));
         }
-        let mut search = Search::new(&chain, Psi { shared: &shared, own: &own });
+        let mut search = Search::new(AllPaths::new(&chain, Psi { shared: &shared, own: &own }));
         assert!((0..n).all(|rank| search.ranked(rank).is_some()));
         [search.candidates, search.looks, search.bytes(0)]
     }

@@ -1,7 +1,8 @@
 //! Labellings of a chain in which some things occur at most once: a label, or a type of chunks.
 //!
 //! A state is a label together with the set of things that have occurred so far, so that the rule is one on neighbouring states. A step
-//! from label i to label j adds what begins there. The tables of the chain stay as they are: a position costs O(labels²·2^things).
+//! from label i to label j adds what begins there. The tables of the chain stay as they are: a position costs O(labels²·2^things). The best
+//! labellings are searched for from the end (`once_paths.rs`).
 
 use super::StateChain;
 use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
@@ -12,8 +13,8 @@ const MOST_STATES: usize = 4096;
 /// Things of which a labelling may have each at most once.
 #[derive(Clone, Debug)]
 pub struct AtMostOnce {
-    labels: usize,
-    things: usize,
+    pub(super) labels: usize,
+    pub(super) things: usize,
     /// For each label before (the last is the beginning) and each label after, the bits of the things that begin there.
     begins: Vec<u32>,
     /// The states of a chain without these things: labels, or label pairs on second-order chains.
@@ -71,7 +72,8 @@ impl AtMostOnce {
         self.states() <= self.most_states as u64
     }
 
-    fn begins(&self, before: Option<usize>, after: usize) -> usize {
+    /// The bits of the things that begin at a label after another.
+    pub(super) fn begins(&self, before: Option<usize>, after: usize) -> usize {
         self.begins[before.unwrap_or(self.labels) * self.labels + after] as usize
     }
 
@@ -84,50 +86,6 @@ impl AtMostOnce {
             (seen, before) = (seen | new, Some(label as usize));
             free
         })
-    }
-
-    /// Overwrites `labels` with the best labelling, and returns its score; −∞ if there is none. Of equal predecessors, the one with the
-    /// fewest things and then the smallest label wins.
-    pub fn argmax(&self, chain: &Chain, psi: Psi<f64>, labels: &mut Vec<Label>) -> f64 {
-        labels.clear();
-        labels.resize(chain.len, 0);
-        if chain.len == 0 {
-            return 0.0;
-        }
-        let (n, states) = (self.labels, self.labels << self.things);
-        // [T][sets][labels]
-        let mut delta = vec![f64::NEG_INFINITY; chain.len * states];
-        self.start(chain, psi, &mut delta[..states]);
-        for t in 1..chain.len {
-            let (before, now) = delta.split_at_mut(t * states);
-            let before = &before[(t - 1) * states..];
-            self.each_step(|from, to, i, j| {
-                let score = before[from] + step(chain, psi, t, i, j);
-                now[to] = now[to].max(score);
-            });
-            now[..states].iter_mut().enumerate().for_each(|(s, x)| *x += node(chain, psi, t, s % n));
-        }
-        let last = &delta[(chain.len - 1) * states..];
-        let ended = |s: usize| last[s] + psi.shared[END].log.get(s % n);
-        let mut state = (0..states).fold(0, |best, s| if ended(s) > ended(best) { s } else { best });
-        let score = ended(state);
-        for t in (1..chain.len).rev() {
-            labels[t] = (state % n) as Label;
-            let before = &delta[(t - 1) * states..][..states];
-            let (set, j) = (state / n, state % n);
-            let (mut best, mut from) = (f64::NEG_INFINITY, 0);
-            for s in 0..states {
-                let (seen, i) = (s / n, s % n);
-                let new = self.begins(Some(i), j);
-                let x = before[s] + step(chain, psi, t, i, j);
-                if seen & new == 0 && seen | new == set && x > best {
-                    (best, from) = (x, s);
-                }
-            }
-            state = from;
-        }
-        labels[0] = (state % n) as Label;
-        score
     }
 
     /// Overwrites `out`, `[T][stride]`, with the probability of each label at each position given that every thing occurs at most once, and
@@ -248,12 +206,12 @@ impl AtMostOnce {
     }
 }
 
-fn node(chain: &Chain, psi: Psi<f64>, t: usize, j: usize) -> f64 {
+pub(super) fn node(chain: &Chain, psi: Psi<f64>, t: usize, j: usize) -> f64 {
     psi.own.get(t * chain.stride() + j)
 }
 
 /// The score of label j at position t after label i.
-fn step(chain: &Chain, psi: Psi<f64>, t: usize, i: usize, j: usize) -> f64 {
+pub(super) fn step(chain: &Chain, psi: Psi<f64>, t: usize, i: usize, j: usize) -> f64 {
     let entry = i * chain.stride() + j;
     let own = if chain.own_pairs { psi.own.get(chain.pair_offset(t) + entry) } else { 0.0 };
     psi.shared[PAIR].log.get(entry) + own

@@ -2,10 +2,10 @@
 
 use crate::common;
 
-use common::{Problem, chains, difference};
+use common::{Problem, chains, difference, second_order_chains, segment_chains};
 use crfkit::answers::ChainAnswers;
-use crfkit::decode::AtMostOnce;
-use crfkit::graph::{Graph, Label, LabelRules};
+use crfkit::decode::{AtMostOnce, NBEST_MEMORY};
+use crfkit::graph::{Chain, Graph, Label, LabelRules, Psi};
 use crfkit::infer::enumerate::enumerate;
 use crfkit::math::random::Random;
 use std::sync::Arc;
@@ -86,4 +86,110 @@ fn at_most_once_equals_enumeration() {
         }
     }
     assert!(seen > 30 && impossible > 0, "{seen} seen, {impossible} impossible");
+}
+
+/// A problem whose scores are few whole numbers: sums are exact, and ties are many.
+fn tied(rng: &mut Random, chain: Chain) -> Problem {
+    let mut problem = Problem::random(rng, chain, 0.0);
+    let finite = |x: &&mut f64| x.abs() < 1e6;
+    problem.own.iter_mut().filter(finite).for_each(|x| *x = rng.below(3) as f64 - 1.0);
+    problem.shared.iter_mut().flatten().filter(finite).for_each(|x| *x = rng.below(3) as f64 - 1.0);
+    problem
+}
+
+/// One thing or two, with rules or without, on every kind of chain: each labelling is listed once, and on plain chains in the order that
+/// lists without things have.
+#[test]
+fn ties_are_listed_as_the_enumeration_has_them() {
+    let mut rng = Random::new(23);
+    let (mut lists, mut ties) = (0, 0);
+    let kinds = [chains(), second_order_chains(), segment_chains()];
+    for chain in kinds.concat().into_iter().filter(|chain| chain.len > 0 && chain.labels > 1) {
+        for case in 0..8 {
+            let (problem, count) = (tied(&mut rng, chain), 1 + case % 2);
+            let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
+            let forbidden = (rng.below(chain.labels), rng.below(chain.labels));
+            let rules = (case / 2 % 2 == 1).then(|| {
+                LabelRules::from_fn(chain.labels, |i, j| (i, j) != (Some(forbidden.0), Some(forbidden.1)))
+            });
+            let begins = |thing: usize, before: Option<usize>, after: usize| match thing {
+                0 => after == 0,
+                _ => after == 1 && before != Some(1),
+            };
+            let once = AtMostOnce::new(chain.labels, count, begins);
+            let mut truth = enumerate(&chain, &shared, &own).ranked;
+            truth.retain(|(score, labels)| {
+                let all = || {
+                    (0..labels.len())
+                        .map(|t| (t.checked_sub(1).map(|t| labels[t] as usize), labels[t] as usize))
+                };
+                let most_once =
+                    |thing| all().filter(|&(before, after)| begins(thing, before, after)).count() <= 1;
+                *score > -1e6
+                    && (0..count).all(most_once)
+                    && rules.as_ref().is_none_or(|rules| rules.is_satisfied_by(labels))
+            });
+            truth.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.iter().rev().cmp(b.1.iter().rev())));
+            let mut answers = ChainAnswers::new(Arc::new(shared), None);
+            answers.obey(rules.map(Arc::new));
+            answers.at_most_once(Some(Arc::new(once)));
+            answers.start(chain).copy_from_slice(&own.plane(0)[..chain.own_len()]);
+            if answers.finish(|| crfkit::Place::new("chain", 1)).is_err() {
+                assert!(truth.is_empty());
+                continue;
+            }
+            let best = answers.viterbi().to_vec();
+            for n in [1, 2, 7, truth.len(), truth.len() + 3] {
+                let mut found = answers.nbest(n).unwrap();
+                assert_eq!(found[0].labels, best, "the first one is the best labelling");
+                if chain.segments.is_some() {
+                    // Equal scores are in the order of types, which only a whole list shows.
+                    assert!(found.iter().map(|found| found.score).eq(truth.iter().take(n).map(|(s, _)| *s)));
+                    if n < truth.len() {
+                        continue;
+                    }
+                    found.sort_by(|a, b| {
+                        let labels = || a.labels.iter().rev().cmp(b.labels.iter().rev());
+                        b.score.total_cmp(&a.score).then_with(labels)
+                    });
+                }
+                let expected = truth.iter().take(n).map(|(score, labels)| (*score, labels));
+                assert!(found.iter().map(|found| (found.score, &found.labels)).eq(expected), "{chain:?}");
+            }
+            lists += 1;
+            ties += usize::from(truth.windows(2).any(|pair| pair[0].0 == pair[1].0));
+        }
+    }
+    assert!(lists > 100 && ties > 80, "{lists} lists, {ties} with ties");
+}
+
+/// The best labellings of a long chain have the thing at nearly all positions, or all labellings are equally good: neither costs more than
+/// other lists.
+#[test]
+fn a_long_chain_is_no_burden() {
+    for (values, range) in [([4.0, 1.0, 0.0], 1.0), ([0.0; 3], 0.0)] {
+        for own_pairs in [false, true] {
+            let chain = Chain { len: 1000, labels: 3, own_pairs, triples: false, segments: None };
+            let mut problem = Problem::random(&mut Random::new(3), chain, range);
+            for t in 0..chain.len {
+                (0..3).for_each(|j| problem.own[t * chain.stride() + j] += values[j]);
+            }
+            let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
+            let psi = Psi { shared: &shared, own: &own };
+            for count in [1, 2, 8] {
+                let once = AtMostOnce::new(3, count, |thing, _, after| after == 0 && thing == 0);
+                let found = once.nbest(&chain, psi, 50, 400 * 51 * chain.len).unwrap();
+                assert_eq!(found.len(), 50);
+                assert!(found.iter().all(|found| once.is_satisfied_by(&found.labels)));
+                for pair in found.windows(2) {
+                    assert!(pair[0].score >= pair[1].score && pair[0].labels != pair[1].labels);
+                }
+                let mut best = Vec::new();
+                let score = once.argmax(&chain, psi, &mut best);
+                assert_eq!((score, &best), (found[0].score, &found[0].labels));
+                assert!(once.nbest(&chain, psi, 50, 100 * chain.len).is_err(), "the answer does not fit");
+                assert!(once.nbest(&chain, psi, usize::MAX, NBEST_MEMORY).is_err());
+            }
+        }
+    }
 }

@@ -13,6 +13,7 @@ use crfkit::infer::enumerate::enumerate;
 use crfkit::infer::{ForwardBackward, Inference};
 use crfkit::math::Array;
 use crfkit::math::random::Random;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -116,6 +117,8 @@ fn check(problem: &Problem, limits: &Limits, own_rules: Option<&LabelRules>) -> 
     assert!(allowed(&labels) && close(answers.psi().score(&chain, &labels), best), "{labels:?} on {chain:?}");
     let ranked = answers.nbest(kept.len() + 5).unwrap();
     assert_eq!(ranked.len(), kept.len(), "all that are allowed, and no other");
+    let distinct: HashSet<_> = ranked.iter().map(|ranked| &ranked.labels).collect();
+    assert_eq!(distinct.len(), kept.len(), "each of them once");
     for (found, (score, _)) in ranked.iter().zip(&kept) {
         assert!(close(found.score, *score) && allowed(&found.labels));
         assert!((answers.probability(&found.labels) - (score - log_z).exp()).abs() < 1e-10);
