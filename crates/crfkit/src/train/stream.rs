@@ -24,7 +24,7 @@ const MANY_LABELS: usize = 1024;
 /// as many have occurred again by the time that 1024 are known.
 const SELDOM: u64 = 32;
 
-/// Losses of so many times those of weights of zero are those of steps that were too long.
+/// Losses so many times those of weights of zero show that steps were too long.
 const DIVERGED: f64 = 2.0;
 
 /// Trains a chain with PSA, one sequence after the other. The alphabets of labels and observations, and with them the
@@ -248,15 +248,12 @@ impl StreamTrainer {
         self.move_to(layout(&self.settings, self.builder.source(), labels.len(), used), &order)?;
         let progress = self.progress();
         let weights = self.psa.theta().to_vec();
-        let objective = progress.loss + self.psa.penalty();
-        if objective.is_nan() || objective > DIVERGED * self.uniform && self.uniform > 0.0 {
-            let message = format!(
-                "the objective is {objective:.6e}, but {:.6e} at weights of zero; {}",
-                self.uniform,
-                self.settings
-                    .prior(&self.features, Vec::new())
-                    .advice("use a smaller step (`eta0`) or a smaller `sigma`")
-            );
+        let (objective, zero) = (progress.loss + self.psa.penalty(), self.uniform);
+        if objective.is_nan() || objective > DIVERGED * zero && zero > 0.0 {
+            let prior = self.settings.prior(&self.features, Vec::new());
+            let advice = prior.advice("use a smaller step (`eta0`) or a smaller `sigma`");
+            let message =
+                format!("the objective is {objective:.6e}, but {zero:.6e} at weights of zero; {advice}");
             return Err(Error::Diverged { passes: 1.0, message });
         }
         let settings =
