@@ -160,8 +160,9 @@ fn reasons(entry: &Entry, book: &Book) -> Vec<String> {
         let used: Vec<&Record> = ids.filter_map(|id| book.entry(id)).map(|used| &used.record).collect();
         let numbers = || used.iter().flat_map(|record| record.outcome.numbers.iter());
         let known: Vec<f64> = numbers().flat_map(|number| [number.ours, number.value()]).flatten().collect();
-        // Settings, and what numbers and rules are called.
-        let mut words: String = numbers().map(|number| number.what.as_str()).collect::<Vec<_>>().join(" ");
+        // Settings, what numbers and rules are called, and the ranges that stand for the paper's numbers.
+        let texts = numbers().flat_map(|number| [Some(number.what.as_str()), number.paper.as_deref()]);
+        let mut words: String = texts.flatten().collect::<Vec<_>>().join(" ");
         used.iter().for_each(|record| words += &format!(" {} {} ", record.settings, record.tolerance));
         for numeral in decimals(&reason.text) {
             if !words.contains(&numeral) && !known.iter().any(|&x| rounds_to(x, &numeral)) {
