@@ -29,12 +29,18 @@ class Problem:
     labels: int = 4
     stay: float = 0.85  # how often neighbours have the same label
     noise: str = "noisy"  # or separable, contradictory, vague: numbers that overlap widely
+    shape: tuple[int, int] = (60, 12)  # of chains: sequences and tokens of each
+    constants: int = 0  # attributes that every token has
     full: bool = False  # tables with a weight for each pair of labels and each feature
     options: tuple[str, ...] = field(default=())  # besides the defaults
 
     @property
     def name(self) -> str:
         parts = [self.kind, self.features, f"{self.labels} labels", f"stay {self.stay:g}", self.noise]
+        if self.shape != Problem.shape:
+            parts.append(f"{self.shape[0]} sequences of {self.shape[1]} tokens")
+        if self.constants:
+            parts.append(f"{self.constants} constants")
         return ", ".join(parts + ["full tables"] * self.full)
 
 
@@ -79,6 +85,11 @@ def _data() -> Iterator[Problem]:
         yield replace(usual, noise="separable", options=("--sigma", "100"))
         yield replace(usual, features="millions", options=("--sigma", "100"))
         yield replace(usual, features="millions", noise="separable", options=("--sigma", "0.01"))
+    # Few or long sequences, on which the first steps of online methods may be far too long.
+    for shape in ((3, 4), (1, 1000), (2, 500), (40, 100)):
+        for features, constants in (("one-hot", 0), ("dense", 1), ("dense", 60)):
+            for sigma in ((), ("--sigma", "0.3"), ("--sigma", "2.5")):
+                yield Problem("chain", features, shape=shape, constants=constants, options=sigma)
     for kind in ("file", "grid"):
         yield Problem(kind, full=True, labels=11)
         yield Problem(kind, full=True, labels=11, features="dense", noise="separable")
@@ -134,12 +145,13 @@ def _numbers(problem: Problem, label: int, chance: random.Random) -> list[float]
 
 def _chains(problem: Problem, folder: Path, chance: random.Random):
     path, gold, lines = folder / "train.attributes", [], []
-    for _ in range(60):
-        for label in _walk(problem, 12, chance):
+    sequences, tokens = problem.shape
+    for _ in range(sequences):
+        for label in _walk(problem, tokens, chance):
             gold.append(label)
             numbers = _numbers(problem, label, chance)
             values = [f"x{k}:{x:.6g}" for k, x in enumerate(numbers) if x != 0.0]
-            lines.append("\t".join([f"L{label}", *values]))
+            lines.append("\t".join([f"L{label}", *values, *(f"c{k}" for k in range(problem.constants))]))
         lines.append("")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     files = [str(path)]
