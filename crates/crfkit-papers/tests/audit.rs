@@ -124,14 +124,12 @@ fn a_number_of_the_paper_is_compared() {
 #[test]
 fn a_difference_needs_a_stored_reason() {
     let store = copy("reason");
-    let gone = store.path("smd-fig1-features");
+    let gone = store.path("ep-table7-sigma");
     fs::remove_file(gone).unwrap();
-    // Nothing else explains the perceptron's F, so the page must say that the cause is not found.
-    complains(&store, "`smd-fig1`, row 93: **differs, cause not found**");
-    complains(&store, "README.md does not name `smd-fig1`");
-    assert!(
-        findings(&store).warnings.iter().any(|text| text.contains("smd-fig1-features: no stored result"))
-    );
+    // Nothing else explains the numbers of EP2, so the page must say that the cause is not found.
+    complains(&store, "`ep-table7`, row 107: **differs, cause not found**");
+    complains(&store, "README.md does not name `ep-table7`");
+    assert!(findings(&store).warnings.iter().any(|text| text.contains("ep-table7-sigma: no stored result")));
     let store = copy("numeral");
     change(&store, "smd-permutations-gains", |record| {
         record["outcome"]["why"][0]["text"] = "F differs by 77.77".into();
