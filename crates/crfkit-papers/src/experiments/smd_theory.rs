@@ -120,8 +120,8 @@ fn no_value(context: &Context) -> Result<Outcome> {
 }
 
 /// The node bias and the edge weight of the model from which samples are drawn.
-const TRUTH: [f64; 2] = [0.1, 0.4];
-const SIDE: usize = 4;
+pub(super) const TRUTH: [f64; 2] = [0.1, 0.4];
+pub(super) const SIDE: usize = 4;
 
 fn samples(form: Form) -> &'static [usize] {
     form.pick(&[10, 30, 100, 300, 1000], &[5, 50])
@@ -132,7 +132,7 @@ fn draws(form: Form) -> u64 {
 }
 
 /// Samples of an Ising grid, drawn from the table of all labellings.
-fn draw(random: &mut Random, n: usize) -> Vec<Vec<Label>> {
+pub(super) fn draw(random: &mut Random, n: usize) -> Vec<Vec<Label>> {
     let sites = SIDE * SIDE;
     let spin = |state: usize, i: usize| if state >> i & 1 == 1 { 1.0 } else { -1.0 };
     let score = |state: usize| {
