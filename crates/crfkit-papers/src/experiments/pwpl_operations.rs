@@ -269,7 +269,8 @@ mod tests {
         let [z, whole] = literal(tokens, &mut count);
         assert!((z / whole - 1.0).abs() < 1e-12);
         let (tokens, labels) = (tokens as f64, M as f64);
-        let sizes = Sizes { tokens, sequences: 1.0, labels, pairs: labels * labels, observations: 0.0, weights: 0.0 };
+        let sizes =
+            Sizes { tokens, sequences: 1.0, labels, pairs: labels * labels, observations: 0.0, weights: 0.0 };
         assert_eq!(count, sizes.dense());
     }
 }

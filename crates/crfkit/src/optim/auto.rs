@@ -89,6 +89,9 @@ impl Auto {
     const ROUGH_PASSES: f64 = 8.0;
     /// After SAGA, L-BFGS stops when ten iterations have gained less than this share of the tolerance: it gains slowly, and more is left.
     const SETTLED: f64 = 0.05;
+    /// With fewer weights than this, passes are cheap, and L-BFGS goes on until its gains are smaller in proportion, down to a fiftieth.
+    const MANY_WEIGHTS: f64 = 1e5;
+    const FIFTIETH: f64 = 0.02;
 
     /// The method for this problem. It depends on what the objective provides and on the number of weights.
     pub fn choice(problem: &Problem) -> AutoChoice {
@@ -216,7 +219,8 @@ impl Optimizer for Auto {
         let begin = self.begin.filter(|_| is_smooth(problem)).unwrap_or_else(|| Auto::choice(problem));
         let mut finish = self.finish.clone();
         if begin == AutoChoice::Saga && self.tolerance >= Auto::NEAR {
-            finish.tolerance = finish.tolerance.max(Auto::SETTLED * self.tolerance);
+            let size = (dim as f64 / Auto::MANY_WEIGHTS).clamp(Auto::FIFTIETH, 1.0);
+            finish.tolerance = finish.tolerance.max(Auto::SETTLED * self.tolerance * size);
         }
         let mut curvature = None;
         if first_phase {

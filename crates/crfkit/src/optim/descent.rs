@@ -236,6 +236,10 @@ pub(super) fn run(
         if lost && at.refused {
             break Stop::Inference;
         }
+        // At the edges that an L1 penalty makes, a step may be short because the direction is poor.
+        if lost && problem.l1 > 0.0 && method.forget() {
+            lost = false;
+        }
         if lost || until.settled(&values) || until.crawls(&values) {
             break Stop::Change;
         }

@@ -1,10 +1,16 @@
 //! `auto` where the prior is wide or missing: a proximal step of SAGA, then L-BFGS with scaled steps.
 
+use crate::corpora::attribute_corpus;
 use crate::finite_sum::{crf, exact, prior};
 use crate::objectives::{Look, minimize, total};
+use crfkit::infer::ForwardBackward;
+use crfkit::loss::Likelihood;
+use crfkit::math::random::Random;
 use crfkit::optim::{
     AdaGrad, Auto, AutoChoice, Control, Lbfgs, Mean, Optimizer, Prior, Problem, Progress, State, Stop,
 };
+use crfkit::risk::Risk;
+use crfkit::train::{self, Settings};
 
 fn auto(tolerance: f64) -> Auto {
     let finish = Lbfgs { gradient_tolerance: 1e-9, ..Lbfgs::default() };
@@ -40,8 +46,35 @@ fn it_ends_near_the_optimum() {
             let left = total(&problem, &found.theta) / best - 1.0;
             let name = format!("σ {} and {}, l1 {l1}", problem.prior.sigma, problem.prior.sigma_pairs);
             assert!(left < 0.005, "{name}: {left} above the optimum after {} passes", found.passes);
-            assert!(found.passes < 200.0, "{name}: {} passes", found.passes);
+            assert!(found.passes < 600.0, "{name}: {} passes", found.passes);
             assert!(matches!(found.stop, Stop::Change | Stop::Gradient), "{name}: {}", found.stop);
+        }
+    }
+}
+
+/// With an L1 penalty, weights that say the same make many edges, at which steps are short because their direction is poor. That is no reason
+/// to stop.
+#[test]
+fn short_steps_at_edges_are_no_end() {
+    use std::fmt::Write;
+    let constant: String = (0..200).map(|k| format!("\tb{k}")).collect();
+    for seed in 1..=3 {
+        let (mut random, mut text) = (Random::new(seed), String::new());
+        for t in 0..60 {
+            let label = t / 5 % 3;
+            let x = f64::from(label) + 4.0 * (random.uniform() - 0.5);
+            let end = if t % 20 == 19 { "\n" } else { "" };
+            writeln!(text, "L{label}\tx:{x:.3}{constant}{end}").unwrap();
+        }
+        let corpus = attribute_corpus(&text, 1);
+        let features = train::features(&corpus, &Settings::default());
+        let crf = Risk::new(Likelihood(ForwardBackward), features, corpus.data, 1).unwrap();
+        let problem = Problem { objective: &crf, prior: Prior::gaussian(2.0), l1: 0.1 };
+        let best = total(&problem, &minimize(&Lbfgs { tolerance: 1e-10, ..exact() }, &problem).theta);
+        for method in [&Lbfgs::default() as &dyn Optimizer, &auto(Auto::TOLERANCE)] {
+            let found = minimize(method, &problem);
+            let left = total(&problem, &found.theta) / best - 1.0;
+            assert!(left < 0.002, "seed {seed}: {left} above the optimum after {} passes", found.passes);
         }
     }
 }
