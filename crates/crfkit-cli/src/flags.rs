@@ -157,8 +157,8 @@ const TRAIN: &[Flag] = &[
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
     flag(
         "partial-labels",
-        &[Chain],
-        "only plain chains learn from sets of labels; graphs have nodes without a label",
+        &[Chain, Factorial, SkipChain],
+        "it is how columns write them; graphs in a file have null or a list of labels, and images --unlabelled",
     )
     .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
     flag("order", &[Chain], "only plain chains have weights of three labels")

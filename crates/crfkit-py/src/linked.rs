@@ -37,6 +37,8 @@ pub(crate) struct LinkedReading {
     weights: Option<Vec<f64>>,
     /// The weights of the tokens of each sequence.
     token_weights: Option<Vec<Vec<f64>>>,
+    /// Whether labels may be missing, or be one of several.
+    partial_labels: bool,
     standardise: bool,
     /// The rule of a skip chain, and whether its links have the features of both ends.
     skip: Option<(String, bool)>,
@@ -134,6 +136,9 @@ pub(crate) fn train_linked<'py>(
             Scaling::None => builder.without_centring(),
             _ => builder,
         };
+        if reading.partial_labels {
+            builder = builder.with_partial_labels();
+        }
         sequences.iter().try_for_each(|sequence| builder.add(sequence))?;
         let corpus = builder.finish(settings.min_count)?;
         let dev = dev.as_ref().map(|dev| Dev::from_inputs(&corpus.domain, dev)).transpose()?;

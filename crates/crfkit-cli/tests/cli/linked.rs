@@ -230,3 +230,41 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
         assert!(message.contains(remedy), "{message}");
     }
 }
+
+/// `?` and `A|B` in any label column; without the flag they are labels like any other.
+#[test]
+fn labels_may_be_missing() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let text = "a X p\nb X|Y ?\nc Y q\n\na X p|q\nb X|Z r\nc ? q\n\n";
+    fs::write(path("data"), text.repeat(10)).unwrap();
+    fs::write(path("U.tpl"), "U0:%x[0,0]\nB\n").unwrap();
+    let train = |options: &[&str]| {
+        let mut command = crfkit();
+        command.args(["train", "--quiet", "-m"]).arg(path("m")).arg(path("data")).args(options);
+        command.args(["--sigma", "5", "--template"]).arg(path("U.tpl"));
+        command
+    };
+    let tag = || output(crfkit().args(["tag", "-m"]).arg(path("m")).write_stdin("a ? ?\nb ? ?\nc ? ?\n"));
+    let factorial = ["--graph", "factorial", "--label-column", "1,2"];
+    let skip = ["--graph", "skip-chain", "--skip", "same(0)", "--label-column", "1"];
+    for (options, expected) in [
+        (&factorial[..], "a\t?\t?\tX\tp\nb\t?\t?\tX\tr\nc\t?\t?\tY\tq\n\n"),
+        (&skip, "a\t?\t?\tX\nb\t?\t?\tX\nc\t?\t?\tY\n\n"),
+    ] {
+        output(&mut train(&[options, &["--partial-labels"]].concat()));
+        assert_eq!(tag(), expected);
+        output(&mut train(&[options, &["--partial-labels", "--objective", "pseudolikelihood"]].concat()));
+        output(&mut train(options));
+        assert!(tag().contains("X|"), "{}", tag());
+    }
+    let refused = |options: &[&str], status| {
+        failure(&mut train(&[&factorial, &["--partial-labels"][..], options].concat()), status)
+    };
+    assert!(refused(&["--scheme", "iob2"], 2).contains("--scheme"));
+    assert!(refused(&["--optimizer", "saga"], 1).contains("--optimizer saga needs"));
+    assert!(refused(&["--pieces", "bethe", "--objective", "piecewise"], 1).contains("--pieces bethe needs"));
+    let mut grid = crfkit();
+    grid.args(["train", "--graph", "grid", "--images", ".", "--masks", ".", "-m", "m", "--partial-labels"]);
+    assert!(failure(&mut grid, 2).contains("--unlabelled"));
+}

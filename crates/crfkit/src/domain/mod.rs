@@ -24,6 +24,7 @@ mod file;
 mod label_weights;
 mod model;
 mod objective;
+mod partial;
 mod stored;
 
 pub use corpus::Corpus;

@@ -24,6 +24,7 @@ mod grids;
 mod hashed;
 mod linked;
 mod linked_corpora;
+mod linked_partial;
 mod linked_vectors;
 mod model_file;
 mod objective;

@@ -22,7 +22,7 @@ use crate::decode::Decode;
 use crate::eval::Scores;
 use crate::graph::FactorGraph;
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Features, LabelSet, Names, TableShapes, kept_names};
+use crate::model::{Features, Keep, LabelSet, Names, TableShapes, kept_names};
 use crate::settings::{Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
@@ -202,7 +202,9 @@ impl Domain for LinkedDomain {
     }
 
     fn features(&self, data: &Dataset<FactorGraph>, settings: &Settings) -> Features {
-        Features::new(data, self.table_shapes(), settings.kept())
+        // A token whose label is not known may have any.
+        let kept = if data.is_complete() { settings.kept() } else { Keep::All.into() };
+        Features::new(data, self.table_shapes(), kept)
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {

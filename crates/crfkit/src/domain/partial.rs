@@ -1,23 +1,32 @@
-//! Labels that are not known, or of which several are possible.
+//! Labels of training data that are not known, or of which several are possible.
 
 use crate::data::strings::Strings;
-use crate::domain::chain::segments::Role;
-use crate::graph::{FIRST_SET, Label, UNLABELLED};
+use crate::graph::{FIRST_SET, Label, LabelBits, UNLABELLED};
 use std::collections::HashMap;
 
 /// Sets of labels, as they are written and as numbers.
 #[derive(Debug, Default)]
-pub(super) struct Sets {
-    pub(super) numbers: HashMap<String, Label>,
-    pub(super) labels: Vec<Vec<Label>>,
+pub(in crate::domain) struct Sets {
+    pub(in crate::domain) numbers: HashMap<String, Label>,
+    pub(in crate::domain) labels: Vec<Vec<Label>>,
 }
 
 /// The label of a token of which nothing is known.
 const UNKNOWN: &str = "?";
 
 impl Sets {
+    /// The sets as bits, of `labels` labels whose numbers are now `ids`.
+    pub(in crate::domain) fn bits(&self, ids: &[Label], labels: usize) -> impl Iterator<Item = LabelBits> {
+        self.labels.iter().map(move |set| {
+            let mut bits = LabelBits::none(labels);
+            set.iter().for_each(|label| bits.insert(ids[*label as usize] as usize));
+            // A set without a name says nothing.
+            if bits.is_empty() { LabelBits::all(labels) } else { bits }
+        })
+    }
+
     /// Adds a set, which must be new, and returns its number.
-    pub(super) fn insert(&mut self, text: String, labels: Vec<Label>) -> Label {
+    pub(in crate::domain) fn insert(&mut self, text: String, labels: Vec<Label>) -> Label {
         let number = FIRST_SET + self.labels.len() as Label;
         self.labels.push(labels);
         self.numbers.insert(text, number);
@@ -25,27 +34,18 @@ impl Sets {
     }
 }
 
-/// What a token with this label can be in a segment.
-pub(super) fn role_of(text: &str, sets: &Option<Sets>) -> Role {
-    match sets {
-        Some(_) if is_unknown(text) => Role { begins: true, goes_on: true },
-        Some(_) => Role::of(names_of(text)),
-        None => Role::of(std::iter::once(text)),
-    }
-}
-
 /// The names in a set.
-fn names_of(text: &str) -> impl Iterator<Item = &str> {
+pub(in crate::domain) fn names_of(text: &str) -> impl Iterator<Item = &str> {
     text.split('|').filter(|name| !name.is_empty())
 }
 
 /// Whether any label is possible: alone, or as one of several.
-fn is_unknown(text: &str) -> bool {
+pub(in crate::domain) fn is_unknown(text: &str) -> bool {
     names_of(text).any(|name| name == UNKNOWN)
 }
 
 /// The number of a label, or of what is known about it.
-pub(super) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
+pub(in crate::domain) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
     match sets {
         Some(_) if is_unknown(text) => UNLABELLED,
         Some(sets) if text.contains('|') => match sets.numbers.get(text) {
