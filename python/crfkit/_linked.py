@@ -42,6 +42,13 @@ class Linked(Trained[_crfkit.LinkedTagger]):
         """The labels of each token, which the user calls by this name. Some may be missing if they may be partial."""
         raise NotImplementedError
 
+    def _allowed(self, X: Any, allowed: Any) -> list[list[list[str]]] | None:
+        """The labels that tokens may have, if they are restricted."""
+        if allowed is None:
+            return None
+        check_lengths(X, allowed, ("X", "allowed"))
+        return self._tuples(allowed, "allowed", True)
+
     def _fit(self: Fit, X: Any, y: Any, dev: tuple[Any, Any], sample_weight: Any, token_weight: Any) -> Fit:
         check_lengths(X, y)
         developed = development(*dev)
@@ -77,5 +84,5 @@ def as_text(label: Any, at: str, partial: bool) -> str:
         if len(names) == len(label):
             return "|".join(sorted(names))
     what = "None is one that is not known, and a set one of several" if partial else "where some are not known, set partial_labels=True"
-    hint = f"; {what}" if partial or label is None else ""
+    hint = f"; {what}" if partial or label is None or isinstance(label, (set, frozenset)) else ""
     raise TypeError(f"{at} is {label!r:.60}: labels are strings that are not empty{hint}")

@@ -84,14 +84,20 @@ class FactorialCRF(Linked):
     def _tuples(self, y: Any, name: str, partial: bool) -> list[list[list[str]]]:
         return _tuples(y, name, partial)
 
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of sequences: a 1-D array of lists of tuples."""
-        found = self.tagger_.labels(X, threads=self.threads)
+    def predict(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """The labels of sequences: a 1-D array of lists of tuples.
+
+        ``allowed`` restricts labels, in the form of ``y`` with missing labels: ``None`` is any label, a label is fixed, and a set is one of several.
+        """
+        found = self.tagger_.labels(X, allowed=self._allowed(X, allowed), threads=self.threads)
         return object_array([[tuple(labels) for labels in sequence] for sequence in found])
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[list[np.ndarray]]:
-        """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label."""
-        return [list(parts) for parts in self.tagger_.marginals(X, threads=self.threads)]
+    def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[list[np.ndarray]]:
+        """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label.
+
+        With ``allowed``, as for ``predict``, they are conditional on it.
+        """
+        return [list(parts) for parts in self.tagger_.marginals(X, allowed=self._allowed(X, allowed), threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence.

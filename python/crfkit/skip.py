@@ -103,14 +103,20 @@ class SkipChainCRF(Linked):
             found.append([[as_text(label, f"{name}[{k}][{t}]", partial)] for t, label in enumerate(sequence)])
         return found
 
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of sequences: a 1-D array of lists."""
-        found = self.tagger_.labels(X, threads=self.threads)
+    def predict(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """The labels of sequences: a 1-D array of lists.
+
+        ``allowed`` restricts labels, in the form of ``y`` with missing labels: ``None`` is any label, a label is fixed, and a set is one of several.
+        """
+        found = self.tagger_.labels(X, allowed=self._allowed(X, allowed), threads=self.threads)
         return object_array([[label for [label] in sequence] for sequence in found])
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """The probability of each label at each token: an array (tokens, labels) for each sequence."""
-        return [part for [part] in self.tagger_.marginals(X, threads=self.threads)]
+    def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[np.ndarray]:
+        """The probability of each label at each token: an array (tokens, labels) for each sequence.
+
+        With ``allowed``, as for ``predict``, they are conditional on it.
+        """
+        return [part for [part] in self.tagger_.marginals(X, allowed=self._allowed(X, allowed), threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count.

@@ -1,7 +1,9 @@
-//! Labels of training data that are not known, or of which several are possible.
+//! Labels that are not known, or of which several are possible: in training data, and as a restriction when sequences are labelled.
 
+use crate::data::columns::Columns;
 use crate::data::strings::Strings;
 use crate::graph::{FIRST_SET, Label, LabelBits, UNLABELLED};
+use crate::{Error, Place, Result};
 use std::collections::HashMap;
 
 /// Sets of labels, as they are written and as numbers.
@@ -57,6 +59,50 @@ pub(in crate::domain) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Op
         },
         _ => labels.intern(text.as_bytes()),
     }
+}
+
+/// The set of these labels, of `labels` labels that `find` knows. A label that it does not know is an error, which `place` is a part of.
+pub(crate) fn label_bits<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    labels: usize,
+    find: impl Fn(&str) -> Option<Label>,
+    place: impl Fn() -> Place,
+) -> Result<LabelBits> {
+    let mut bits = LabelBits::none(labels);
+    for name in names {
+        let label = find(name).ok_or_else(|| {
+            Error::input(place(), format!("the model has no label `{name}`: allow labels that it knows"))
+        })?;
+        bits.insert(label as usize);
+    }
+    Ok(bits)
+}
+
+/// The labels that a column allows each token, where it does not allow all: a label, or several joined by `|`. A negative column is counted
+/// from the end.
+pub(crate) fn allowed_in(
+    rows: &Columns,
+    column: i32,
+    labels: usize,
+    find: impl Fn(&str) -> Option<Label>,
+) -> Result<Vec<(usize, LabelBits)>> {
+    let (columns, mut sets) = (rows.columns(), Vec::new());
+    if rows.is_empty() {
+        return Ok(sets);
+    }
+    let index = if column < 0 { columns as i64 + i64::from(column) } else { column.into() };
+    let index = usize::try_from(index).ok().filter(|index| *index < columns).ok_or_else(|| {
+        let message =
+            format!("there is no column {column} of allowed labels: there are {columns} columns, from 0");
+        Error::input(rows.place(0), message)
+    })?;
+    for row in 0..rows.len() {
+        let text = rows.field(row, index);
+        if !is_unknown(text) && names_of(text).next().is_some() {
+            sets.push((row, label_bits(names_of(text), labels, &find, || rows.place(row))?));
+        }
+    }
+    Ok(sets)
 }
 
 #[cfg(test)]

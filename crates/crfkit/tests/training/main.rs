@@ -38,6 +38,7 @@ mod stream;
 mod temperature;
 mod transfer;
 mod typed;
+mod typed_known;
 mod vectors;
 mod versions;
 mod weights;
