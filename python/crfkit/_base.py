@@ -177,6 +177,18 @@ def _is_right(found: Any, gold: Any, name: str) -> bool:
     return bool(found == gold or (not isinstance(gold, str) and found in gold))
 
 
+def known_labels(labels: Any) -> Any:
+    """Labels that may be missing, as objects: ``None`` for one that is not known, a set for one of several."""
+
+    def known(label: Any) -> Any:
+        if not isinstance(label, str):
+            return label
+        several = set(label.split("|")) - {""}
+        return None if "?" in several else several if "|" in label else label
+
+    return labels if isinstance(labels, str) else [known(label) for label in labels]
+
+
 def check_lengths(X: Any, y: Any, what: tuple[str, str] = ("X", "y")) -> None:
     """Raise an error unless both are collections of one length, with at least one sequence."""
     for name, value in zip(what, (X, y)):

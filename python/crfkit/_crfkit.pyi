@@ -42,7 +42,7 @@ _GridInput = tuple[_Array, _Array | None, _Array | None, _Array | None]
 _GridLayout = tuple[list[int], int | None, int, str, str]
 _Features = tuple[_Array, Any]
 _GraphInput = tuple[
-    list[tuple[str, _Features, NDArray[np.int64] | None, _Array | None]],
+    list[tuple[str, _Features, NDArray[np.int64] | None, _Array | None, list[tuple[int, list[int]]]]],
     list[tuple[str, NDArray[np.int64], _Features]],
 ]
 _Types = tuple[list[tuple[str, list[str], int]], list[tuple[str, list[str], str, int]]]
@@ -160,8 +160,12 @@ class GraphTagger:
 @final
 class LinkedTagger:
     def __new__(cls, model: Model) -> LinkedTagger: ...
-    def labels(self, x: Iterable[Any], *, threads: int | None = None) -> list[list[list[str]]]: ...
-    def marginals(self, x: Iterable[Any], *, threads: int | None = None) -> list[list[_Array]]: ...
+    def labels(
+        self, x: Iterable[Any], *, allowed: list[list[list[str]]] | None = None, threads: int | None = None
+    ) -> list[list[list[str]]]: ...
+    def marginals(
+        self, x: Iterable[Any], *, allowed: list[list[list[str]]] | None = None, threads: int | None = None
+    ) -> list[list[_Array]]: ...
     @property
     def names(self) -> list[list[str]]: ...
     @property

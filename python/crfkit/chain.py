@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import Labels, check_lengths, weights_of
+from crfkit._base import Labels, check_lengths, known_labels, weights_of
 from crfkit._fit import Trained, development, label_weights_of, text_of, token_weights_of
 from crfkit.errors import SettingError
 
@@ -209,7 +209,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         With ``partial_labels``, labels may be missing in ``y`` as in ``fit``; one of several is right if it is among them.
         """
         check_lengths(X, y)
-        return super().score(X, _known(y) if self.partial_labels else y, sample_weight)
+        return super().score(X, [known_labels(labels) for labels in y] if self.partial_labels else y, sample_weight)
 
     def _reading(self, X: Sequence[Any], sample_weight: Any, token_weight: Any) -> dict[str, Any]:
         """How the extension module reads the sequences."""
@@ -248,17 +248,6 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         """The weights of transitions (labels, labels): from the row's label to the column's."""
         self._check_is_fitted()
         return self.model_.transitions()
-
-
-def _known(y: Sequence[Any]) -> list[Any]:
-    """Labels that may be missing, as objects: ``None`` for one that is not known, a set for one of several."""
-
-    def known(label: Any) -> Any:
-        if label == "?":
-            return None
-        return set(label.split("|")) if isinstance(label, str) and "|" in label else label
-
-    return [labels if isinstance(labels, str) else [known(label) for label in labels] for labels in y]
 
 
 def _classes(classes: Any) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, object_array, share_of_right
-from crfkit._linked import Linked
+from crfkit._base import check_lengths, known_labels, object_array, share_of_right
+from crfkit._linked import Linked, as_text
 from crfkit.errors import DataError
 
 
@@ -22,6 +22,9 @@ class FactorialCRF(Linked):
 
     Parameters
     ----------
+    partial_labels : bool
+        Whether labels may be missing in ``y``: in the tuple of a token, ``None`` (or ``"?"``) is a label that is not known, and a set or tuple
+        (or ``"A|B"``) is one of several. Training sums over what is not known.
     objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
         As for ``ChainCRF``; without a template it is the preset ``default``.
     inference : str or None
@@ -49,6 +52,7 @@ class FactorialCRF(Linked):
         sigma: float | str | None = 1.0,
         l1: float | str = 0.0,
         min_count: int = 1,
+        partial_labels: bool = False,
         template: str | None = None,
         standardise: bool = False,
         inference: str | None = None,
@@ -77,22 +81,34 @@ class FactorialCRF(Linked):
         """Train on sequences and their labels. The keywords are as for ``ChainCRF.fit``; all labels of a token have its weight."""
         return self._fit(X, y, (X_dev, y_dev), sample_weight, token_weight)
 
-    def _tuples(self, y: Any, name: str) -> list[list[list[str]]]:
-        return _tuples(y, name)
+    def _tuples(self, y: Any, name: str, partial: bool) -> list[list[list[str]]]:
+        return _tuples(y, name, partial)
 
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of sequences: a 1-D array of lists of tuples."""
-        found = self.tagger_.labels(X, threads=self.threads)
+    def predict(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """The labels of sequences: a 1-D array of lists of tuples.
+
+        ``allowed`` restricts labels, in the form of ``y`` with missing labels: ``None`` is any label, a label is fixed, and a set is one of several.
+        """
+        found = self.tagger_.labels(X, allowed=self._allowed(X, allowed), threads=self.threads)
         return object_array([[tuple(labels) for labels in sequence] for sequence in found])
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[list[np.ndarray]]:
-        """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label."""
-        return [list(parts) for parts in self.tagger_.marginals(X, threads=self.threads)]
+    def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[list[np.ndarray]]:
+        """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label.
+
+        With ``allowed``, as for ``predict``, they are conditional on it.
+        """
+        return [list(parts) for parts in self.tagger_.marginals(X, allowed=self._allowed(X, allowed), threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
-        """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence."""
+        """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence.
+
+        With ``partial_labels``, labels may be missing in ``y`` as in ``fit``; one of several is right if it is among them, and tokens of
+        which nothing is known do not count.
+        """
         check_lengths(X, y)
-        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in _tuples(y, "y")], sample_weight)
+        tokens = _tuples(y, "y", bool(self.partial_labels))
+        gold = [[_known(labels) if self.partial_labels else tuple(labels) for labels in sequence] for sequence in tokens]
+        return share_of_right(self.predict(X), gold, sample_weight)
 
     @property
     def classes_(self) -> list[np.ndarray]:
@@ -100,8 +116,24 @@ class FactorialCRF(Linked):
         return [np.array(names) for names in self.tagger_.names]
 
 
-def _tuples(y: Any, name: str) -> list[list[list[str]]]:
-    """The labels of each token. All tokens must have the same number of them."""
+class _Known:
+    """What is known of the labels of a token: it contains the labels that agree with it."""
+
+    def __init__(self, labels: list[Any]) -> None:
+        self._labels = labels
+
+    def __contains__(self, found: Any) -> bool:
+        return all(label is None or a == label or (isinstance(label, set) and a in label) for a, label in zip(found, self._labels))
+
+
+def _known(labels: list[str]) -> _Known | None:
+    """What is known of the labels of a token; ``None`` if nothing is."""
+    known = known_labels(labels)
+    return None if all(label is None for label in known) else _Known(known)
+
+
+def _tuples(y: Any, name: str, partial: bool) -> list[list[list[str]]]:
+    """The labels of each token. All tokens must have the same number of them, of which some may be missing if they may be partial."""
     count = None
     found = []
     for k, sequence in enumerate(y):
@@ -111,11 +143,11 @@ def _tuples(y: Any, name: str) -> list[list[list[str]]]:
         for t, labels in enumerate(sequence):
             at = f"{name}[{k}][{t}]"
             plain = isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__")
-            if plain or not all(isinstance(label, str) and label for label in labels):
+            if plain or isinstance(labels, (set, frozenset)):
                 raise TypeError(f"{at} is {labels!r}: give a tuple of labels, which are strings")
             count = len(labels) if count is None else count
             if len(labels) != count:
                 raise DataError(f"{at} has {len(labels)} labels, but the first token has {count}: give all the same number")
-            tokens.append(list(labels))
+            tokens.append([as_text(label, f"{at}[{c}]", partial) for c, label in enumerate(labels)])
         found.append(tokens)
     return found

@@ -38,7 +38,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
     table : str or dict
         The form of the tables, ``full``, ``potts`` or ``ising``; a dict has one for each type of factors.
     unlabelled : object
-        The value in ``y`` of nodes whose label is not known; ``None`` by default.
+        The value in ``y`` of nodes whose label is not known; ``None`` by default. A set in place of a label means that it is one of these.
     min_count : int
         Named features that occur fewer times are ignored.
     class_weight : dict or None
@@ -154,7 +154,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         seen: dict[str, list[Any]] = {}
         for k, (graph, of) in enumerate(zip(given, y)):
             for name, values in _labels_of(graph, of, f"y[{k}]").items():
-                seen.setdefault(name, []).extend(value for value in values if not _is_unknown(value, self.unlabelled))
+                seen.setdefault(name, []).extend(one for value in values for one in _one_of(value, self.unlabelled))
         labels = {}
         for name, values in seen.items():
             if not values:
@@ -189,11 +189,14 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
             factor_types.append((name, over, table, widths[name]))
         return node_types, factor_types
 
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of the nodes of graphs: a 1-D array with an array for each graph, or a dict of arrays where there are types."""
+    def predict(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """The labels of the nodes of graphs: a 1-D array with an array for each graph, or a dict of arrays where there are types.
+
+        ``allowed`` restricts labels, in the form of ``y``: ``None`` is any label, a label is fixed, and a set is one of several.
+        """
         tagger, X = self.tagger_, each_of(X, "X", "graphs")
         graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
-        found = tagger.labels([_unlabelled(graph) for graph in graphs], decode=self.decode, threads=self.threads)
+        found = tagger.labels(self._restricted(graphs, allowed), decode=self.decode, threads=self.threads)
         answers = []
         for x, (nodes, _), numbers in zip(X, graphs, found):
             parts, start = {}, 0
@@ -203,12 +206,16 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
             answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
         return object_array(answers)
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[Any]:
-        """The probability of each label of each node: for each graph an array (nodes, labels), or a dict of them."""
+    def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[Any]:
+        """The probability of each label of each node: for each graph an array (nodes, labels), or a dict of them.
+
+        With ``allowed``, as for ``predict``, they are conditional on it.
+        """
         tagger, X = self.tagger_, each_of(X, "X", "graphs")
         graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         answers = []
-        for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=self.threads)):
+        found = tagger.marginals(self._restricted(graphs, allowed), threads=self.threads)
+        for x, (nodes, _), values in zip(X, graphs, found):
             parts, start = {}, 0
             for name, (features, _) in nodes:
                 shape = (len(features), len(self._labels[name]))
@@ -217,8 +224,25 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
             answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
         return answers
 
+    def _restricted(self, graphs: list[Any], allowed: Any) -> list[Any]:
+        """Graphs without labels, whose nodes may be restricted to some."""
+        if allowed is None:
+            return [([(of, features, None, None, []) for of, features in nodes], factors) for nodes, factors in graphs]
+        check_lengths(graphs, allowed, ("X", "allowed"))
+        found = []
+        for k, (graph, of) in enumerate(zip(graphs, allowed)):
+            name, nodes = f"allowed[{k}]", []
+            given = _of_nodes(graph, of, name, "labels")
+            for kind, features in graph[0]:
+                nodes.append((kind, features, None, None, _sets(given[kind], self._labels[kind], self.unlabelled, name)))
+            found.append((nodes, graph[1]))
+        return found
+
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
-        """The share of nodes whose label is right. ``sample_weight`` has a number for each graph. Nodes without a label do not count."""
+        """The share of nodes whose label is right. ``sample_weight`` has a number for each graph.
+
+        Nodes without a label do not count, and one of several is right if it is among them.
+        """
         check_lengths(X, y)
         weights = weights_of(sample_weight, X, "graphs") or [1.0] * len(X)
         right = total = 0.0
@@ -226,7 +250,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
             answers = found if isinstance(found, Mapping) else {_NODE: found}
             for name, values in _labels_of(_graph(x, f"X[{k}]"), gold, f"y[{k}]").items():
                 known = [(a, b) for a, b in zip(answers[name], values) if not _is_unknown(b, self.unlabelled)]
-                right += weights[k] * sum(a == b for a, b in known)
+                right += weights[k] * sum(a in b if isinstance(b, (set, frozenset)) else a == b for a, b in known)
                 total += weights[k] * len(known)
         return right / total if total else 1.0
 
@@ -252,7 +276,17 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
+def _one_of(value: Any, unlabelled: Any) -> list[Any]:
+    """The labels that a node may have, as far as its label is known; none if nothing is known."""
+    if isinstance(value, (set, frozenset)):
+        # A set has no order of its own.
+        return sorted((getattr(one, "item", lambda one=one: one)() for one in value), key=repr)
+    return [] if _is_unknown(value, unlabelled) else [value]
+
+
 def _is_unknown(value: Any, unlabelled: Any) -> bool:
+    if isinstance(value, (set, frozenset)):
+        return False
     return value is None or (unlabelled is not None and value == unlabelled) or (_is_nan(unlabelled) and _is_nan(value))
 
 
@@ -355,17 +389,27 @@ def _numbered(
     given = _labels_of(graph, y, name)
     numbered = []
     for of, features in nodes:
-        known = {value: number for number, value in enumerate(labels[of].tolist())}
-        values = [getattr(value, "item", lambda value=value: value)() for value in given[of]]
-        unknown = [value for value in values if not _is_unknown(value, unlabelled) and value not in known]
-        if unknown:
-            raise DataError(f"{name} has the label {unknown[0]!r}, which no node of the training data has")
-        numbers = [-1 if _is_unknown(value, unlabelled) else known[value] for value in values]
+        sets = _sets(given[of], labels[of], unlabelled, name)
+        numbers = np.full(len(given[of]), -1, dtype=np.int64)
+        for node, several in sets:
+            numbers[node] = several[0] if len(several) == 1 else -1
+        sets = [(node, several) for node, several in sets if len(several) > 1]
         of_nodes = None if weights is None else np.array(floats(weights[of], "node_weight" + name.removeprefix("y")))
-        numbered.append((of, features, np.array(numbers, dtype=np.int64), of_nodes))
+        numbered.append((of, features, numbers, of_nodes, sets))
     return numbered, factors
 
 
-def _unlabelled(graph: Any) -> Any:
-    nodes, factors = graph
-    return [(of, features, None, None) for of, features in nodes], factors
+def _sets(given: Any, labels: np.ndarray, unlabelled: Any, name: str) -> list[tuple[int, list[int]]]:
+    """The nodes whose labels are known, or known to be one of several, with the numbers of these labels."""
+    known = {value: number for number, value in enumerate(labels.tolist())}
+    sets = []
+    for node, value in enumerate(given):
+        several = _one_of(getattr(value, "item", lambda value=value: value)(), unlabelled)
+        if isinstance(value, (set, frozenset)) and not several:
+            raise DataError(f"{name} has an empty set of labels: give None where a label is not known")
+        unknown = [one for one in several if one not in known]
+        if unknown:
+            raise DataError(f"{name} has the label {unknown[0]!r}, which no node of the training data has")
+        if several:
+            sets.append((node, [known[one] for one in several]))
+    return sets

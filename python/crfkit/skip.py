@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, object_array, share_of_right
-from crfkit._linked import Linked
+from crfkit._base import check_lengths, known_labels, object_array, share_of_right
+from crfkit._linked import Linked, as_text
 
 
 class SkipChainCRF(Linked):
@@ -30,6 +30,8 @@ class SkipChainCRF(Linked):
         The engine for marginals, in training and afterwards: ``loopy-bp`` (the default, ``None``), ``exact``, ``trw``, ``mean-field`` or
         ``double-loop``. Belief propagation is exact up to its tolerance for sequences without links, and approximate for others. ``exact`` raises
         an error if the links of a sequence need tables larger than ``params={"memory_limit": bytes}``, by default 1 GiB.
+    partial_labels : bool
+        As for ``ChainCRF``: ``None`` (or ``"?"``) in ``y`` is a label that is not known, and a set or tuple (or ``"A|B"``) is one of several.
     objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
         As for ``ChainCRF``; without a template it is the preset ``default``.
 
@@ -59,6 +61,7 @@ class SkipChainCRF(Linked):
         sigma: float | str | None = 1.0,
         l1: float | str = 0.0,
         min_count: int = 1,
+        partial_labels: bool = False,
         template: str | None = None,
         standardise: bool = False,
         inference: str | None = None,
@@ -92,31 +95,37 @@ class SkipChainCRF(Linked):
             raise TypeError(f"skip is {self.skip!r}: give a rule, such as 'same(0) and capitalised(0)'")
         return self.skip, bool(self.skip_features)
 
-    def _tuples(self, y: Any, name: str) -> list[list[list[str]]]:
+    def _tuples(self, y: Any, name: str, partial: bool) -> list[list[list[str]]]:
         found = []
         for k, sequence in enumerate(y):
             if isinstance(sequence, (str, bytes)) or not hasattr(sequence, "__iter__"):
                 raise TypeError(f"{name}[{k}] is {sequence!r:.60}: give a list with a label per token")
-            labels = list(sequence)
-            for t, label in enumerate(labels):
-                if not isinstance(label, str) or not label:
-                    raise TypeError(f"{name}[{k}][{t}] is {label!r}: labels are strings that are not empty")
-            found.append([[label] for label in labels])
+            found.append([[as_text(label, f"{name}[{k}][{t}]", partial)] for t, label in enumerate(sequence)])
         return found
 
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of sequences: a 1-D array of lists."""
-        found = self.tagger_.labels(X, threads=self.threads)
+    def predict(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """The labels of sequences: a 1-D array of lists.
+
+        ``allowed`` restricts labels, in the form of ``y`` with missing labels: ``None`` is any label, a label is fixed, and a set is one of several.
+        """
+        found = self.tagger_.labels(X, allowed=self._allowed(X, allowed), threads=self.threads)
         return object_array([[label for [label] in sequence] for sequence in found])
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """The probability of each label at each token: an array (tokens, labels) for each sequence."""
-        return [part for [part] in self.tagger_.marginals(X, threads=self.threads)]
+    def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[np.ndarray]:
+        """The probability of each label at each token: an array (tokens, labels) for each sequence.
+
+        With ``allowed``, as for ``predict``, they are conditional on it.
+        """
+        return [part for [part] in self.tagger_.marginals(X, allowed=self._allowed(X, allowed), threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
-        """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count."""
+        """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count.
+
+        With ``partial_labels``, labels may be missing in ``y`` as in ``fit``; one of several is right if it is among them.
+        """
         check_lengths(X, y)
-        return share_of_right(self.predict(X), y, sample_weight)
+        gold = [known_labels(labels) for labels in y] if self.partial_labels else y
+        return share_of_right(self.predict(X), gold, sample_weight)
 
     @property
     def classes_(self) -> np.ndarray:

@@ -205,6 +205,62 @@ def test_factorial_chains():
         FactorialCRF().fit([["a", "b"]], [[("N", "O")]])
 
 
+def test_missing_labels_of_factorial_chains():
+    X = [["a", "b", "c"]] * 20
+    y = [[("X", "p"), ({"X", "Y"}, None), ("Y", "q")], [("X", {"p", "q"}), ("X|Z", "r"), ("?", "q")]] * 10
+    crf = FactorialCRF(partial_labels=True, sigma=5.0).fit(X, y)
+    assert [list(names) for names in crf.classes_] == [["X", "Y", "Z"], ["p", "q", "r"]]
+    assert crf.predict(X[:1])[0] == [("X", "p"), ("X", "r"), ("Y", "q")]
+    assert crf.score(X, y) == 1.0
+    # Tokens of which nothing is known do not count; one of several is right if it is among them.
+    assert crf.score(X[:1], [[(None, "?"), ("Y|X", {"p", "q"}), ("Y", None)]]) == 0.5
+    with pytest.raises(TypeError, match=r"y\[0\]\[1\]\[1\] is None.*set partial_labels=True"):
+        FactorialCRF().fit(X[:1], [[("X", "p"), ("X", None), ("Y", "q")]])
+    for wrong in (5, {"A", 3}, {"A|B"}, {"?"}, set()):
+        with pytest.raises(TypeError, match="None is one that is not known"):
+            FactorialCRF(partial_labels=True).fit(X[:1], [[("X", wrong)] * 3])
+    with pytest.raises(crfkit.SettingError, match="no token of the training data has a label in column 2"):
+        FactorialCRF(partial_labels=True).fit(X[:1], [[("X", None)] * 3])
+
+
+def test_sets_of_labels_and_restrictions_of_graphs():
+    edge = np.array([[0, 1]])
+    X = [(np.array([[0.0, 1.0], [1.0, 0.0]]), edge)] * 4
+    y = [["x", {"y", "z"}], [frozenset({"x", "z"}), "y"], ["x", None], [{"x"}, "y"]]
+    crf = GraphCRF(inference="exact").fit(X, y)
+    assert list(crf.classes_) == ["x", "y", "z"] and list(crf.predict(X)[0]) == ["x", "y"]
+    assert crf.score(X, y) == 1.0 and crf.score(X[:1], [[{"y", "z"}, "y"]]) == 0.5
+    # Restricted probabilities are those given the restriction.
+    allowed = [[{"y", "z"}, None], [None, "z"], [None, None], ["z", {"x", "z"}]]
+    free, limited = crf.predict_marginals(X), crf.predict_marginals(X, allowed=allowed)
+    np.testing.assert_allclose(free[2], limited[2])
+    assert limited[0][0][0] == 0.0 and limited[1][1].tolist() == [0.0, 0.0, 1.0] and limited[3][1][1] == 0.0
+    np.testing.assert_allclose([part.sum(axis=1) for part in limited], 1.0)
+    assert [list(labels) for labels in crf.predict(X, allowed=allowed)][3][0] == "z"
+    for given in ([[set(), "x"]], [["w", "x"]], [["x"]], []):
+        with pytest.raises(crfkit.DataError, match="empty set|which no node|2 nodes|X has 1"):
+            crf.predict(X[:1], allowed=given)
+        with pytest.raises(crfkit.DataError):
+            GraphCRF().fit(X[:1], given if given != [["w", "x"]] else [])
+    numbers = GraphCRF(unlabelled=-1).fit(X, [[0, {1, 2}], [{0, 2}, 1], [-1, 1], [0, np.int64(1)]])
+    assert numbers.predict(X)[0].tolist() == [0, 1]
+
+
+def test_restrictions_of_factorial_chains():
+    X, y = sentences()
+    crf = FactorialCRF().fit(X, y)
+    free = crf.predict(X[:1])[0]
+    allowed = [[(None, "NAME")] + [({"N", "V"}, None)] * (len(X[0]) - 1)]
+    [first, second] = crf.predict_marginals(X[:1], allowed=allowed)[0]
+    np.testing.assert_allclose(second[0], [1.0, 0.0])
+    assert first[1][0] == 0.0 and first.sum(axis=1) == pytest.approx(1.0)
+    assert crf.predict(X[:1], allowed=allowed)[0][0][1] == "NAME"
+    assert crf.predict(X[:1], allowed=[[(None, None)] * len(X[0])])[0] == free
+    for given, message in (([[("Q", None)] * len(X[0])], "no label `Q`"), ([[(None, None)]], "tokens, but allowed"), ([], "X has 1")):
+        with pytest.raises(crfkit.DataError, match=message):
+            crf.predict(X[:1], allowed=given)
+
+
 def test_counts_add_up():
     X, y = ESTIMATORS[3][1]
     whole = EmpiricalTagger(smoothing=0.1).fit(X, y)

@@ -99,3 +99,26 @@ def test_engines():
     assert np.array_equal(near[None], near["loopy-bp"]) and np.abs(near[None] - near["exact"]).max() > 0.01
     with pytest.raises(crfkit.SettingError, match="memory"):
         SkipChainCRF(inference="exact", params={"memory_limit": 1000}, **settings).fit(X, y)
+
+
+def test_missing_labels():
+    X, y = documents()
+    y = [[None if t == 5 else {"O", "LOC"} if label == "O" and t == 2 else label for t, label in enumerate(labels)] for labels in y]
+    crf = SkipChainCRF(skip=RULE, inference="exact", partial_labels=True).fit(X, y)
+    assert list(crf.classes_) == ["LOC", "O", "PER"] and crf.score(X, y) == 1.0
+    assert [labels[5] for labels in crf.predict(X)] == ["PER", "LOC"] * 4
+    assert crf.score(X[:1], [["?", "O|PER", "LOC", "?", "?", "?", "?"]]) == 0.5
+    with pytest.raises(TypeError, match="set partial_labels=True"):
+        SkipChainCRF(skip=RULE).fit(X, y)
+
+
+def test_restrictions():
+    X, y = documents()
+    crf = SkipChainCRF(skip=RULE, inference="exact").fit(X, y)
+    # What is known of one occurrence carries over to the other.
+    fixed = [["LOC" if t == 5 else None for t in range(7)]]
+    assert crf.predict([["Mrs", "Zoe", "x", "x", "x", "Zoe", "x"]], allowed=fixed)[0][5] == "LOC"
+    marginals = crf.predict_marginals(X[:1], allowed=fixed)[0]
+    assert marginals[5].tolist() == [1.0, 0.0, 0.0]
+    assert marginals[1][0] > crf.predict_marginals(X[:1])[0][1][0]
+    assert np.allclose(marginals.sum(axis=1), 1.0)

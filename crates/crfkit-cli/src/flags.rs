@@ -92,6 +92,8 @@ const fn flag(name: &'static str, kinds: &'static [ModelKind], why: &'static str
 }
 
 const SEQUENCES: &[ModelKind] = &[Chain, Factorial, SkipChain, Counts];
+/// Kinds of model whose labellings have exact probabilities, with exact inference.
+const EXACT: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Counts];
 const TEXT: &[ModelKind] = &[Chain, Factorial, SkipChain, Stream];
 const WEIGHTED: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid, Stream];
 const PASSES: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid];
@@ -157,8 +159,8 @@ const TRAIN: &[Flag] = &[
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
     flag(
         "partial-labels",
-        &[Chain],
-        "only plain chains learn from sets of labels; graphs have nodes without a label",
+        &[Chain, Factorial, SkipChain],
+        "it is how columns write them; graphs in a file have null or a list of labels, and images --unlabelled",
     )
     .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
     flag("order", &[Chain], "only plain chains have weights of three labels")
@@ -210,11 +212,15 @@ const TAG: &[Flag] = &[
     flag("arrays", &[Grid], IMAGES),
     flag("output-file", &[File], "only graphs have their labels in one array"),
     flag("inference", LOOPY, EXACT_CHAINS),
-    flag("nbest", &[Chain, Counts], "only plain chains have a list of their best labellings"),
-    flag("probability", &[Chain, Counts], "only plain chains have the probability of a whole labelling"),
-    flag("confidence", &[Chain, Counts], "only plain chains have exact probabilities of chunks"),
+    flag("nbest", EXACT, "images are too large for exact inference"),
+    flag("probability", EXACT, "images are too large for exact inference"),
+    flag("confidence", SEQUENCES, "only sequences have chunks"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
-    flag("allowed", &[Chain, Counts], "only plain chains have sets of allowed labels"),
+    flag(
+        "allowed",
+        SEQUENCES,
+        "it is a column of sequences; graphs in a file have `allowed` beside their nodes",
+    ),
     flag("at-most-once", &[Chain, Counts], "only plain chains support it"),
     flag("output", SEQUENCES, "the answers have one layout"),
     flag("text", SEQUENCES, "text is cut into sequences"),

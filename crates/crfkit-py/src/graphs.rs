@@ -20,9 +20,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// Nodes of a type: its name, their features, the numbers of their labels, negative where there is none, and their weights.
-type NodesGiven<'py> =
-    (String, Features<'py>, Option<PyReadonlyArray1<'py, i64>>, Option<PyReadonlyArray1<'py, f64>>);
+/// Nodes of a type: its name, their features, the numbers of their labels, negative where there is none, their weights, and those that have a
+/// set of labels.
+type NodesGiven<'py> = (
+    String,
+    Features<'py>,
+    Option<PyReadonlyArray1<'py, i64>>,
+    Option<PyReadonlyArray1<'py, f64>>,
+    Vec<(usize, Vec<u32>)>,
+);
 /// Factors of a type: its name, the nodes of each, counted within their types, and their features.
 type FactorsGiven<'py> = (String, PyReadonlyArray2<'py, i64>, Features<'py>);
 /// Features of nodes or factors: an array with a row of numbers for each, and perhaps a dict or list of named features for each.
@@ -88,12 +94,21 @@ fn observed(
     }
 }
 
+/// What a set of labels of a node says.
+#[derive(Clone, Copy)]
+enum Sets {
+    /// Its label is one of these.
+    Known,
+    /// The answers are restricted to these.
+    Allowed,
+}
+
 /// A graph of these types. Nodes are numbered in the order in which they are given, type by type.
 fn graph_of(
     py: Python<'_>,
     types: &Types,
     (nodes, factors): &GraphInput<'_>,
-    k: usize,
+    (k, sets_are): (usize, Sets),
 ) -> PyResult<TypedGraph> {
     let name = format!("X[{k}]");
     let wrong = |why: String| data_error(py, format!("{name}: {why}"));
@@ -103,7 +118,7 @@ fn graph_of(
     // The number of the first node of each type, and how many there are.
     let mut places = vec![(0, 0); types.all().len()];
     let (mut count, mut weights) = (0, Vec::new());
-    for (of, features, labels, weight_of) in nodes {
+    for (of, features, labels, weight_of, sets) in nodes {
         let (kind, features) = (kind_of(of)?, observed(features, of, &name, &mut keys)?);
         places[kind] = (count, features.len());
         count += features.len();
@@ -111,6 +126,14 @@ fn graph_of(
             let label = labels.as_ref().and_then(|labels| labels.as_array().get(v).copied());
             let label = label.and_then(|label| u32::try_from(label).ok());
             graph.node(kind, label, features).map_err(|error| raise(py, error))?;
+        }
+        for (node, set) in sets {
+            let node = places[kind].0 + node;
+            let said = match sets_are {
+                Sets::Known => graph.labels(node, set),
+                Sets::Allowed => graph.allow(node, set),
+            };
+            said.map_err(|error| raise(py, error))?;
         }
         if let Some(given) = weight_of {
             weights.extend(given.as_array().iter().copied());
@@ -142,8 +165,13 @@ fn graph_of(
     graph.map_err(|error| raise(py, error))
 }
 
-fn graphs_of(py: Python<'_>, types: &Types, x: &[GraphInput<'_>]) -> PyResult<Vec<TypedGraph>> {
-    x.iter().enumerate().map(|(k, given)| graph_of(py, types, given, k)).collect()
+fn graphs_of(
+    py: Python<'_>,
+    types: &Types,
+    x: &[GraphInput<'_>],
+    sets_are: Sets,
+) -> PyResult<Vec<TypedGraph>> {
+    x.iter().enumerate().map(|(k, given)| graph_of(py, types, given, (k, sets_are))).collect()
 }
 
 /// The corpus of graphs with their labels.
@@ -155,7 +183,7 @@ pub(crate) fn graph_corpus(
     weights: GraphWeights,
 ) -> PyResult<TypedCorpus> {
     let types = types_of(py, types)?;
-    let graphs = graphs_of(py, &types, x)?;
+    let graphs = graphs_of(py, &types, x, Sets::Known)?;
     let mut builder = TypedBuilder::new(types);
     let build = || {
         for (k, graph) in graphs.into_iter().enumerate() {
@@ -192,7 +220,7 @@ pub(crate) fn train_graph<'py>(
     let dev = match &dev {
         None => None,
         Some(x) => {
-            let inputs = graphs_of(py, &corpus.domain.types, x)?;
+            let inputs = graphs_of(py, &corpus.domain.types, x, Sets::Known)?;
             let dev = py.detach(|| Dev::from_inputs(&corpus.domain, &inputs));
             Some(dev.map_err(|error| raise(py, error))?)
         }
@@ -229,7 +257,7 @@ impl PyGraphTagger {
         threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
         let decode = decode_of(py, decode)?;
-        let inputs = graphs_of(py, &self.0.model().domain.types, &x)?;
+        let inputs = graphs_of(py, &self.0.model().domain.types, &x, Sets::Allowed)?;
         let found = self.0.labels(py, &inputs, decode, Threads::count(threads))?;
         let array =
             |labels: Vec<u32>| labels.into_iter().map(i64::from).collect::<Vec<i64>>().into_pyarray(py);
@@ -244,7 +272,7 @@ impl PyGraphTagger {
         x: Vec<GraphInput<'py>>,
         threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
-        let inputs = graphs_of(py, &self.0.model().domain.types, &x)?;
+        let inputs = graphs_of(py, &self.0.model().domain.types, &x, Sets::Allowed)?;
         let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
             Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
         })?;

@@ -12,6 +12,7 @@ use crate::walk::{Name, each_sequence};
 use crate::workers::Workers;
 use crate::{Form, Threads};
 use crfkit::Trainer;
+use crfkit::answers::GraphAnswers;
 use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
 use crfkit::data::columns::Columns;
@@ -19,7 +20,7 @@ use crfkit::domain::Dev;
 use crfkit::empirical::{Counts, EmpiricalSettings, HeldOut, train};
 use crfkit::linked::{LinkedBuilder, LinkedModel, Links};
 use crfkit::settings::{Kind, Scaling};
-use crfkit::tag::Labeller as _;
+use crfkit::tag::{Labeller as _, Tagger};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -37,6 +38,8 @@ pub(crate) struct LinkedReading {
     weights: Option<Vec<f64>>,
     /// The weights of the tokens of each sequence.
     token_weights: Option<Vec<Vec<f64>>>,
+    /// Whether labels may be missing, or be one of several.
+    partial_labels: bool,
     standardise: bool,
     /// The rule of a skip chain, and whether its links have the features of both ends.
     skip: Option<(String, bool)>,
@@ -134,6 +137,9 @@ pub(crate) fn train_linked<'py>(
             Scaling::None => builder.without_centring(),
             _ => builder,
         };
+        if reading.partial_labels {
+            builder = builder.with_partial_labels();
+        }
         sequences.iter().try_for_each(|sequence| builder.add(sequence))?;
         let corpus = builder.finish(settings.min_count)?;
         let dev = dev.as_ref().map(|dev| Dev::from_inputs(&corpus.domain, dev)).transpose()?;
@@ -170,13 +176,19 @@ impl PyLinkedTagger {
         }
     }
 
-    /// The labels of sequences: a list of tuples for each.
-    #[pyo3(signature = (x, *, threads=None))]
-    fn labels(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<Labels> {
-        let inputs = self.inputs(x)?;
+    /// The labels of sequences: a list of tuples for each. ``allowed`` restricts the labels of tokens, as the library writes sets of labels.
+    #[pyo3(signature = (x, *, allowed=None, threads=None))]
+    fn labels(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        allowed: Option<Labels>,
+        threads: Option<Threads>,
+    ) -> PyResult<Labels> {
+        let inputs = self.inputs(x, allowed.as_deref())?;
         let full: Vec<&Columns> = inputs.iter().filter(|rows| !rows.is_empty()).collect();
         let found = self.0.each(py, &full, Threads::count(threads), |worker, input| {
-            worker.load(input)?;
+            load(worker, input, allowed.is_some())?;
             let decode = worker.model().decode();
             Ok(worker.labels(decode)?.to_vec())
         })?;
@@ -194,20 +206,21 @@ impl PyLinkedTagger {
     }
 
     /// The probabilities of labels: for each sequence an array (tokens, labels) for each column of labels.
-    #[pyo3(signature = (x, *, threads=None))]
+    #[pyo3(signature = (x, *, allowed=None, threads=None))]
     fn marginals<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
+        allowed: Option<Labels>,
         threads: Option<Threads>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyArray2<f64>>>>> {
-        let inputs = self.inputs(x)?;
+        let inputs = self.inputs(x, allowed.as_deref())?;
         let model = self.0.model();
         let columns = model.domain.labels.len();
         let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
             let mut tables = vec![Vec::new(); columns];
             if !input.is_empty() {
-                let rows = worker.load(input)?.marginals()?;
+                let rows = load(worker, input, allowed.is_some())?.marginals()?;
                 rows.enumerate().for_each(|(v, row)| tables[v % columns].extend_from_slice(row));
             }
             Ok(tables)
@@ -241,8 +254,24 @@ impl PyLinkedTagger {
     }
 }
 
+/// Loads a sequence whose last columns are the labels that its tokens may have, if they are restricted.
+fn load<'a>(
+    worker: &'a mut Tagger<LinkedModel>,
+    rows: &Columns,
+    restricted: bool,
+) -> crfkit::Result<&'a mut GraphAnswers> {
+    let model = worker.model().clone();
+    let answers = worker.load(rows)?;
+    if restricted {
+        let columns: Vec<i32> = (-(model.domain.labels.len() as i32)..0).collect();
+        answers.allow(&model.domain.allowed_in(rows, &columns)?)?;
+    }
+    Ok(answers)
+}
+
 impl PyLinkedTagger {
-    fn inputs(&self, x: &Bound<'_, PyAny>) -> PyResult<Vec<Columns>> {
+    /// The rows of sequences; the labels that tokens may have, if they are restricted, are behind their fields.
+    fn inputs(&self, x: &Bound<'_, PyAny>, allowed: Option<&[Vec<Vec<String>>]>) -> PyResult<Vec<Columns>> {
         let mut converter = Converter::default();
         let words = !self.0.model().domain.templates.extractors.is_empty();
         each_sequence(x)?
@@ -254,7 +283,10 @@ impl PyLinkedTagger {
                         "is an array, but the model was trained on words: give a tuple of words and an array";
                     return Err(data_error(x.py(), format!("X[{k}] {why}")));
                 }
-                converter.columns(&x, None, Name::x(k))
+                let name = Name { of: "allowed", number: Some(k) };
+                let none: &[Vec<String>] = &[];
+                let sets = allowed.map(|allowed| (allowed.get(k).map_or(none, |sets| sets), name));
+                converter.columns(&x, sets, Name::x(k))
             })
             .collect()
     }

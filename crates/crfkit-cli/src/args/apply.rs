@@ -76,9 +76,10 @@ pub struct TagArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub at_most_once: Vec<String>,
 
-    /// Column of the input with the labels that each token may have: `?` for any, a label, or several joined by `|`
-    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, value_parser = label_column, conflicts_with = "text")]
-    pub allowed: Option<i32>,
+    /// Column of the input with the labels that each token may have: `?` for any, a label, or several joined by `|`. For a factorial
+    /// chain, one for each of its label columns, such as 1,2
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, conflicts_with = "text")]
+    pub allowed: Vec<i32>,
 
     /// Read running text, one sequence per line, and split it into tokens
     #[arg(long, conflicts_with_all = ["format", "fields", "images"])]

@@ -18,7 +18,7 @@ pub use constraint::Rules;
 pub use convert::{ConvertArgs, ModelFormat, NoConstraint};
 pub use empirical::EmpiricalArgs;
 pub use explore::{CalibrateArgs, DiffArgs, EditArgs, ExplainArgs, RankArgs, RankBy, RankOutput, Shown};
-pub use grid::{GridArgs, PictureArgs};
+pub use grid::{Decode, GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
 pub use search::{CvArgs, Folds, SearchArgs, TrainingPart};

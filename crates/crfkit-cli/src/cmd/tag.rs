@@ -1,6 +1,6 @@
 //! `crfkit tag`: labels inputs as they are read.
 
-use crate::args::{Format, Output, Rules, TagArgs};
+use crate::args::{self, Format, Output, Rules, TagArgs};
 use crate::error::{stdout_failed, usage};
 use crate::io::{
     Door, Echo, InputPlace, Inputs, Reading, TextCut, Wanted, WithModel, list_images, name, open_model,
@@ -27,12 +27,14 @@ use std::sync::Arc;
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
     let limits = Limits {
         constraint: args.constraint.as_deref(),
-        allowed: args.allowed,
+        allowed: &args.allowed,
         at_most_once: &args.at_most_once,
         probabilities: args.marginals.is_some()
             || args.probability
             || args.confidence
-            || args.nbest.is_some(),
+            || args.nbest.is_some()
+            || args.grid.decode == Some(args::Decode::MaxMarginal)
+            || args.model.len() > 1,
     };
     with_models(&args.model, limits, Tag(args))?
 }
@@ -45,13 +47,11 @@ impl WithModel for Tag<'_> {
     fn with<M: Door>(self, model: Arc<M>) -> Result<ExitCode> {
         let args = self.0;
         args.given.check_model("tag", model.kind())?;
-        let decode = args.grid.labelling(&*model, args.model.len())?;
+        let decode = match (args.grid.decode, &args.nbest, args.model.len()) {
+            (None, Some(_), 1) => Decode::Best,
+            _ => args.grid.labelling(&*model, args.model.len())?,
+        };
         check_several(args)?;
-        if !args.at_most_once.is_empty() && decode == Decode::MaxMarginal {
-            return Err(usage(
-                "--at-most-once is about whole labellings: use it with one model and --decode viterbi",
-            ));
-        }
         if args.nbest.is_some() && decode == Decode::MaxMarginal {
             return Err(usage("--nbest lists the best whole labellings: use it with --decode viterbi"));
         }
@@ -69,6 +69,7 @@ impl WithModel for Tag<'_> {
         let reading = Reading {
             text: args.text.then_some(if args.sentences { TextCut::Sentences } else { TextCut::Lines }),
             extra_columns: Some(args.extra_columns),
+            more_columns: args.allowed.len(),
             line_buffered: args.line_buffered,
             scheme: None, // of the answers, not of the input
             ..args.input.reading(None)
@@ -102,7 +103,7 @@ impl WithModel for Tag<'_> {
         }
         let source = model.open(&Inputs { place, reading })?;
         let mut workers = Tagger::with_engine(model.clone(), args.grid.inference).crew(args.input.threads());
-        let job = Tagging { model, wanted, decode };
+        let job = Tagging { model, wanted, decode, allowed: args.allowed.clone() };
         let Some(file) = &args.output_file else {
             let mut stdout = std::io::stdout();
             pipeline::run(&job, source, &mut workers, |text: &Vec<u8>| {
@@ -206,8 +207,8 @@ impl<W: WithModel> ModelVisitor for Through<'_, W> {
 pub struct Limits<'a> {
     /// The value of `--constraint`.
     pub constraint: Option<&'a Path>,
-    /// The value of `--allowed`.
-    pub allowed: Option<i32>,
+    /// The values of `--allowed`.
+    pub allowed: &'a [i32],
     /// The values of `--at-most-once`.
     pub at_most_once: &'a [String],
     /// Whether probabilities are asked for.
@@ -233,7 +234,7 @@ impl Limits<'_> {
             let states = once.states();
             if self.probabilities {
                 return Err(usage(format!(
-                    "--at-most-once has {states} states here, more than the 4096 of exact probabilities: name fewer, or ask for labels alone"
+                    "--at-most-once has {states} states here, more than the 4096 of exact probabilities: name fewer, or ask one model for labels alone, with --decode viterbi"
                 )));
             }
             let _ = writeln!(
@@ -241,7 +242,13 @@ impl Limits<'_> {
                 "crfkit: note: --at-most-once has {states} states, more than 4096: the best labelling is searched for among the n best"
             );
         }
-        Ok(self.allowed.into_iter().fold(models, Ensemble::with_allowed))
+        match *self.allowed {
+            [] => Ok(models),
+            [column] => Ok(models.with_allowed(column)),
+            _ => Err(usage(
+                "--allowed names several columns, but a plain chain has one label column: name one",
+            )),
+        }
     }
 }
 
@@ -249,6 +256,7 @@ struct Tagging<M> {
     model: Arc<M>,
     wanted: Wanted,
     decode: Decode,
+    allowed: Vec<i32>,
 }
 
 impl<M: Door> Job for Tagging<M> {
@@ -261,7 +269,7 @@ impl<M: Door> Job for Tagging<M> {
         let mut labels = Vec::new();
         for item in block.items() {
             let Some(input) = self.model.input(item)? else { continue };
-            tagger.load(&input)?;
+            self.model.load_restricted(&input, &self.allowed, tagger)?;
             labels.clear();
             labels.extend_from_slice(tagger.labels(self.decode)?);
             self.model.write(&self.wanted, &input, &labels, tagger, text)?;

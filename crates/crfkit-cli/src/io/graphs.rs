@@ -145,7 +145,7 @@ impl Door for TypedModel {
     }
 
     /// `{"labels":[…],"marginals":[0.9,…],"converged":true}`: `labels` is always there, `marginals` when asked for, as objects
-    /// `{"N":0.9,"V":0.1}` for all labels, and `converged` if the answer needed marginals.
+    /// `{"N":0.9,"V":0.1}` for all labels, and `converged` if the answer needed marginals; `probability` and `nbest` when asked for.
     fn write(
         &self,
         wanted: &Wanted,
@@ -157,10 +157,17 @@ impl Door for TypedModel {
         if wanted.arrays {
             return arrays::append(wanted, labels, tagger, out);
         }
+        let ranked = match wanted.nbest {
+            0 => Vec::new(),
+            n => tagger.answers().nbest(n)?,
+        };
+        // Among equal labellings, it is the one that the list begins with.
+        let labels = ranked.first().map_or(labels, |best| &best.labels);
         let names = |node: usize| &self.domain.types.nodes()[graph.nodes[node]].labels;
-        let chosen = labels.iter().enumerate();
-        let chosen: Vec<&str> = chosen.map(|(node, &label)| &*names(node)[label as usize]).collect();
-        let mut object = json!({ "labels": chosen });
+        let named = |labels: &[Label]| -> Vec<&str> {
+            labels.iter().enumerate().map(|(node, &label)| &*names(node)[label as usize]).collect()
+        };
+        let mut object = json!({ "labels": named(labels) });
         if let Some(which) = wanted.marginals {
             let row = |(node, row): (usize, &[f64])| match which {
                 Marginals::Chosen => Value::from(row[labels[node] as usize]),
@@ -170,6 +177,17 @@ impl Door for TypedModel {
             };
             let rows: Vec<Value> = tagger.answers().marginals()?.enumerate().map(row).collect();
             object["marginals"] = rows.into();
+        }
+        if wanted.probability {
+            object["probability"] = tagger.answers().probability(labels)?.into();
+        }
+        if wanted.nbest > 0 {
+            let mut list = Vec::new();
+            for ranked in &ranked {
+                let probability = tagger.answers().probability(&ranked.labels)?;
+                list.push(json!({ "labels": named(&ranked.labels), "probability": probability }));
+            }
+            object["nbest"] = list.into();
         }
         if let Some(converged) = tagger.converged() {
             object["converged"] = converged.into();

@@ -30,6 +30,11 @@ pub enum Echo {
 impl Wanted {
     /// Rejects questions that a layout has no place for.
     pub fn check(&self) -> Result<()> {
+        if self.arrays && (self.probability || self.nbest > 0) {
+            return Err(usage(
+                "arrays hold labels and marginals: for --probability and --nbest, leave out --output-file",
+            ));
+        }
         let asked = self.marginals.is_some() || self.probability || self.nbest > 0;
         if self.confidence && matches!(self.output, Output::Crfpp | Output::Brackets) {
             return Err(usage("--confidence is for --output columns and json"));

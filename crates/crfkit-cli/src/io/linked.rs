@@ -1,13 +1,16 @@
 //! Factorial and skip chains: columns with one label column or several.
 
-use super::layout::{brackets, json_spans};
+mod answers;
+
+use super::layout::brackets;
 use super::reasons::explain_mistakes;
 use super::repeat::repeat_rows;
-use super::{Door, Echo, InputPlace, Inputs, RowFile, Wanted, note_rough};
-use crate::args::{Format, Marginals, Output};
+use super::{Door, InputPlace, Inputs, RowFile, Wanted, note_rough};
+use crate::args::{Format, Output};
 use crate::error::usage;
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
+use answers::{write_columns, write_json};
 use anyhow::Result;
 use crfkit::answers::Answers;
 use crfkit::data::columns::Columns;
@@ -79,6 +82,14 @@ impl Door for LinkedModel {
         Ok(Some(Cow::Borrowed(sequence)))
     }
 
+    fn load_restricted(&self, sequence: &Columns, allowed: &[i32], tagger: &mut LinkedTagger) -> Result<()> {
+        let answers = tagger.load(sequence)?;
+        if !allowed.is_empty() {
+            answers.allow(&self.domain.allowed_in(sequence, allowed)?)?;
+        }
+        Ok(())
+    }
+
     /// Writes all input columns, then one label for each label column.
     fn write(
         &self,
@@ -90,7 +101,7 @@ impl Door for LinkedModel {
     ) -> Result<()> {
         match wanted.output {
             Output::Json => write_json(self, wanted, sequence, labels, tagger, out)?,
-            Output::Columns => write_rows(self, wanted, sequence, labels, tagger, out)?,
+            Output::Columns => write_columns(self, wanted, sequence, labels, tagger, out)?,
             Output::Brackets => match &self.domain.labels[..] {
                 [names] => {
                     let labels: Vec<&str> = labels.iter().map(|&label| &*names[label as usize]).collect();
@@ -211,106 +222,4 @@ impl Door for LinkedModel {
     fn set_name(&self, set: usize) -> Option<String> {
         Some(format!("label column {}", self.domain.label_columns[set]))
     }
-}
-
-/// Appends the input columns with the labels, row by row.
-fn write_rows(
-    model: &LinkedModel,
-    wanted: &Wanted,
-    sequence: &Columns,
-    labels: &[Label],
-    tagger: &mut LinkedTagger,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let count = model.domain.labels.len();
-    let names = label_names(model, wanted, labels);
-    for row in 0..sequence.len() {
-        let mut separator = "";
-        for field in sequence.row(row) {
-            write!(out, "{separator}{field}")?;
-            separator = "\t";
-        }
-        for (c, all) in model.domain.labels.iter().enumerate() {
-            let label = labels[row * count + c];
-            write!(out, "\t{}", names[c][row])?;
-            let mut sure = |label| tagger.answers().probability_of(row * count + c, label);
-            match wanted.marginals {
-                None => {}
-                Some(Marginals::Chosen) => write!(out, "\t{:.6}", sure(label)?)?,
-                Some(Marginals::All) => {
-                    for (label, name) in all.iter().enumerate() {
-                        write!(out, "\t{name}/{:.6}", sure(label as Label)?)?;
-                    }
-                }
-            }
-        }
-        out.push(b'\n');
-    }
-    out.push(b'\n');
-    Ok(())
-}
-
-/// The names of the labels, `[label columns][tokens]`, in the notation that is wanted.
-fn label_names<'a>(model: &'a LinkedModel, wanted: &Wanted, labels: &[Label]) -> Vec<Vec<Cow<'a, str>>> {
-    let of_column = |(c, names): (usize, &'a Vec<String>)| {
-        let labels = labels.iter().skip(c).step_by(model.domain.labels.len());
-        let named: Vec<&str> = labels.map(|&label| &*names[label as usize]).collect();
-        match wanted.scheme {
-            Some(scheme) => scheme.labels(&named).into_iter().map(Cow::Owned).collect(),
-            None => named.into_iter().map(Cow::Borrowed).collect(),
-        }
-    };
-    model.domain.labels.iter().enumerate().map(of_column).collect()
-}
-
-/// `{"labels":[[…],[…]],"marginals":[[…],[…]],"converged":true}`: a list for each label column; `converged` if the
-/// answer needed marginals.
-fn write_json(
-    model: &LinkedModel,
-    wanted: &Wanted,
-    sequence: &Columns,
-    labels: &[Label],
-    tagger: &mut LinkedTagger,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let count = model.domain.labels.len();
-    let of = |c: usize| labels.iter().copied().enumerate().skip(c).step_by(count);
-    let names = label_names(model, wanted, labels);
-    out.push(b'{');
-    if wanted.echo != Echo::Nothing {
-        wanted.echo.members(sequence, model.domain.columns - count, out)?;
-    }
-    out.extend_from_slice(b"\"labels\":");
-    serde_json::to_writer(&mut *out, &names)?;
-    if matches!(wanted.echo, Echo::Text | Echo::Sentence) {
-        for (c, names) in names.iter().enumerate() {
-            out.extend_from_slice(if c == 0 { b",\"spans\":[" } else { b"," });
-            json_spans(sequence, &names.iter().map(|name| &**name).collect::<Vec<_>>(), out)?;
-        }
-        out.push(b']');
-    }
-    if let Some(which) = wanted.marginals {
-        let mut sure = |c: usize| -> crfkit::Result<Vec<Value>> {
-            let names = &model.domain.labels[c];
-            let mut value =
-                |v: usize, label: Label| tagger.answers().probability_of(v, label).map(Value::from);
-            of(c)
-                .map(|(v, label)| match which {
-                    Marginals::Chosen => value(v, label),
-                    Marginals::All => {
-                        let each =
-                            names.iter().zip(0..).map(|(name, label)| Ok((name.clone(), value(v, label)?)));
-                        Ok(Value::Object(each.collect::<crfkit::Result<_>>()?))
-                    }
-                })
-                .collect()
-        };
-        out.extend_from_slice(b",\"marginals\":");
-        serde_json::to_writer(&mut *out, &(0..count).map(&mut sure).collect::<crfkit::Result<Vec<_>>>()?)?;
-    }
-    if let Some(converged) = tagger.converged() {
-        write!(out, ",\"converged\":{converged}")?;
-    }
-    out.extend_from_slice(b"}\n");
-    Ok(())
 }

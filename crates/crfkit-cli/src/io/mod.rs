@@ -106,6 +106,16 @@ pub trait Door: Labeller<Input: Clone> + Explain + Sized {
     fn open(&self, inputs: &Inputs) -> Result<Self::Source>;
     /// Makes an input of what was read; `None` if there is nothing in it. Called by the workers.
     fn input<'a>(&self, item: &'a <Self::Source as Source>::Item) -> Result<Option<Cow<'a, Self::Input>>>;
+    /// Loads an input, of whose variables some may have only the labels that these columns allow.
+    fn load_restricted(
+        &self,
+        input: &Self::Input,
+        _allowed: &[i32],
+        tagger: &mut Tagger<Self>,
+    ) -> Result<()> {
+        tagger.load(input)?;
+        Ok(())
+    }
     /// Appends the output for an input with its labels, or writes files.
     fn write(
         &self,

@@ -38,6 +38,8 @@ pub struct Reading {
     pub text: Option<TextCut>,
     /// What to do with columns that the training data did not have; `None` if the command has no flag for it.
     pub extra_columns: Option<ExtraColumns>,
+    /// How many columns there may be besides those of the training data.
+    pub more_columns: usize,
     /// Whether every item is answered before the next one is read.
     pub line_buffered: bool,
 }
@@ -148,7 +150,8 @@ impl RowFile {
     /// Rejects rows with more columns than the training data had, unless they are wanted.
     pub fn at_most(self, columns: Option<usize>, reading: &Reading) -> Self {
         let free = reading.extra_columns == Some(ExtraColumns::Ignore) || reading.label_column.is_some();
-        RowFile { most: columns.filter(|_| !free).unwrap_or(usize::MAX), ..self }
+        let most = columns.filter(|_| !free).map_or(usize::MAX, |columns| columns + reading.more_columns);
+        RowFile { most, ..self }
     }
 
     /// Says where labels are, for their conversion; what was said before holds.

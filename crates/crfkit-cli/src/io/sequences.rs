@@ -233,10 +233,8 @@ impl Door for Ensemble {
                 }),
                 Member::Empirical(model) => Some(model.settings().label_column),
             };
-            // The column of allowed labels may be one more.
-            let more = usize::from(self.allowed_column().is_some());
-            let most = self.columns().map(|columns| columns + more);
-            reader.file = FormatReader::Rows(Box::new(file.at_most(most, reading).labelled(label)));
+            let file = file.at_most(self.columns(), reading).labelled(label);
+            reader.file = FormatReader::Rows(Box::new(file));
         }
         Ok(reader)
     }

@@ -247,9 +247,29 @@ fn something_occurs_at_most_once() {
     };
     assert!(refused(&["--at-most-once", "NOTHING"], 1).contains("no label or chunk type `NOTHING`"));
     let many = "NAME,QTY,UNIT,PREP,NOTE,SIZE,B-QTY,B-NAME,B-UNIT";
-    assert!(refused(&["--at-most-once", many, "--marginals"], 2).contains("6656 states here"));
-    assert!(refused(&["--at-most-once", "O", "--decode", "max-marginal"], 2).contains("--decode viterbi"));
-    assert!(tag(&["--at-most-once", many], WORDS).starts_with("2\tB-QTY"));
+    let many = ["--at-most-once", many];
+    assert!(refused(&[&many[..], &["--marginals"]].concat(), 2).contains("6656 states here"));
+    assert!(refused(&[&many[..], &["--decode", "max-marginal"]].concat(), 2).contains("--decode viterbi"));
+    // The most probable label of each token, given that things occur at most once.
+    let sure = ["--at-most-once", "NAME", "--output", "json", "--marginals=all", "--decode"];
+    let [best, single] =
+        ["viterbi", "max-marginal"].map(|decode| json_lines(&tag(&[&sure[..], &[decode]].concat(), &test)));
+    for (best, single) in best.iter().zip(&single) {
+        assert_eq!(best["marginals"], single["marginals"]);
+        let labels = single["labels"].as_array().unwrap().iter();
+        for (label, all) in labels.zip(single["marginals"].as_array().unwrap()) {
+            let all = all.as_object().unwrap();
+            let most = all.values().map(|p| p.as_f64().unwrap()).fold(0.0, f64::max);
+            assert_eq!(all[label.as_str().unwrap()].as_f64().unwrap(), most);
+        }
+    }
+    // Several models: each is restricted, and the mean of their marginals decides.
+    let two = tag(
+        &[&sure[..4], &["--marginals=all", "-m", demo().join("model").to_str().unwrap()]].concat(),
+        &test,
+    );
+    assert_eq!(json_lines(&two), single);
+    assert!(tag(&many, WORDS).starts_with("2\tB-QTY"));
 }
 
 /// Nearly all of the best labellings of a long sequence have a name twice; the list of those that have it once is still found at once.

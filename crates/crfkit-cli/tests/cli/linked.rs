@@ -224,9 +224,140 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
     assert!(message.contains("--label-column 1,2"), "{message}");
     train(path, &["--graph", "factorial", "--label-column", "1,2", "--quiet"]).assert().success();
     for (options, remedy) in
-        [(&["--nbest", "2"][..], "only plain chains"), (&["--format", "attributes"], "columns")]
+        [(&["--output", "crfpp"][..], "plain chains"), (&["--format", "attributes"], "columns")]
     {
-        let message = failure(crfkit().arg("tag").arg("-m").arg(path.join("m")).args(options), 2);
+        let mut command = crfkit();
+        command.arg("tag").arg("-m").arg(path.join("m")).args(options).write_stdin("Bo\n");
+        let message = failure(&mut command, 2);
         assert!(message.contains(remedy), "{message}");
     }
+}
+
+/// `?` and `A|B` in any label column; without the flag they are labels like any other.
+#[test]
+fn labels_may_be_missing() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let text = "a X p\nb X|Y ?\nc Y q\n\na X p|q\nb X|Z r\nc ? q\n\n";
+    fs::write(path("data"), text.repeat(10)).unwrap();
+    fs::write(path("U.tpl"), "U0:%x[0,0]\nB\n").unwrap();
+    let train = |options: &[&str]| {
+        let mut command = crfkit();
+        command.args(["train", "--quiet", "-m"]).arg(path("m")).arg(path("data")).args(options);
+        command.args(["--sigma", "5", "--template"]).arg(path("U.tpl"));
+        command
+    };
+    let tag = || output(crfkit().args(["tag", "-m"]).arg(path("m")).write_stdin("a ? ?\nb ? ?\nc ? ?\n"));
+    let factorial = ["--graph", "factorial", "--label-column", "1,2"];
+    let skip = ["--graph", "skip-chain", "--skip", "same(0)", "--label-column", "1"];
+    for (options, expected) in [
+        (&factorial[..], "a\t?\t?\tX\tp\nb\t?\t?\tX\tr\nc\t?\t?\tY\tq\n\n"),
+        (&skip, "a\t?\t?\tX\nb\t?\t?\tX\nc\t?\t?\tY\n\n"),
+    ] {
+        output(&mut train(&[options, &["--partial-labels"]].concat()));
+        assert_eq!(tag(), expected);
+        output(&mut train(&[options, &["--partial-labels", "--objective", "pseudolikelihood"]].concat()));
+        output(&mut train(options));
+        assert!(tag().contains("X|"), "{}", tag());
+    }
+    let refused = |options: &[&str], status| {
+        failure(&mut train(&[&factorial, &["--partial-labels"][..], options].concat()), status)
+    };
+    assert!(refused(&["--scheme", "iob2"], 2).contains("--scheme"));
+    assert!(refused(&["--optimizer", "saga"], 1).contains("--optimizer saga needs"));
+    assert!(refused(&["--pieces", "bethe", "--objective", "piecewise"], 1).contains("--pieces bethe needs"));
+    let mut grid = crfkit();
+    grid.args(["train", "--graph", "grid", "--images", ".", "--masks", ".", "-m", "m", "--partial-labels"]);
+    assert!(failure(&mut grid, 2).contains("--unlabelled"));
+}
+
+/// The probabilities of restricted answers, lists and chunks of both kinds of chain agree with each other.
+#[test]
+fn restricted_answers_and_lists_of_the_best() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let input = "Ana\t?\tB-LOC|O\nsaw\tV|N\t?\nRome\tN\t?\n";
+    let tag = |arguments: &[&str], input: &str| {
+        let mut command = crfkit();
+        command.args(["tag", "-m"]).arg(path("m")).args(arguments).write_stdin(input.to_owned());
+        command
+    };
+    let json = |arguments: &[&str], input: &str| {
+        json_lines(&output(&mut tag(&[&["--output", "json"], arguments].concat(), input))).remove(0)
+    };
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    for (graph, allowed, engine) in [
+        (&["--graph", "factorial", "--label-column", "1,2"][..], "1,2", &[][..]),
+        (&["--graph", "skip-chain", "--skip", "same(0) and capitalised(0)"], "2", &["--inference", "exact"]),
+    ] {
+        output(&mut train(directory.path(), &[graph, &["--quiet", "--sigma", "0.5"]].concat()));
+        let columns = if allowed == "2" { 1 } else { 2 };
+        let names = json(&[&["--marginals=all"], engine].concat(), input);
+        let free = json(&[&["--nbest", "100000", "--probability"], engine].concat(), input);
+        let list = free["nbest"].as_array().unwrap();
+        let per_token: Vec<usize> =
+            (0..columns).map(|c| names["marginals"][c][0].as_object().unwrap().len()).collect();
+        assert_eq!(list.len(), per_token.iter().product::<usize>().pow(3));
+        assert_eq!((&free["labels"], &free["probability"]), (&list[0]["labels"], &list[0]["probability"]));
+        let sum: f64 = list.iter().map(|ranked| number(&ranked["probability"])).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+        // Restricted: the same list without what is forbidden, and the probabilities given the restriction.
+        let last = columns - 1;
+        let obeys = |labels: &serde_json::Value| {
+            let first = labels[last][0].as_str().unwrap();
+            let rest =
+                columns == 1 || ["V", "N"].contains(&labels[0][1].as_str().unwrap()) && labels[0][2] == "N";
+            ["B-LOC", "O"].contains(&first) && rest
+        };
+        let kept: Vec<_> = list.iter().filter(|ranked| obeys(&ranked["labels"])).collect();
+        let z: f64 = kept.iter().map(|ranked| number(&ranked["probability"])).sum();
+        let limited = [&["--allowed", allowed, "--marginals=all", "--confidence"], engine].concat();
+        let answer = json(&limited, input);
+        assert_eq!(answer["labels"], kept[0]["labels"]);
+        assert!((number(&answer["probability"]) - number(&kept[0]["probability"]) / z).abs() < 1e-9);
+        let entropy: f64 =
+            kept.iter().map(|ranked| number(&ranked["probability"]) / z).map(|p| -p * p.ln()).sum();
+        assert!((number(&answer["entropy"]) - entropy).abs() < 1e-6);
+        for (label, p) in answer["marginals"][last][1].as_object().unwrap() {
+            let with = kept.iter().filter(|ranked| ranked["labels"][last][1] == **label);
+            let expected = with.map(|ranked| number(&ranked["probability"])).sum::<f64>() / z;
+            assert!((number(p) - expected).abs() < 1e-9, "{label}: {p} against {expected}");
+        }
+        // All chunks here are single tokens, so each is as probable as its label.
+        let chunks = answer["chunks"][last].as_array().unwrap();
+        assert!(!chunks.is_empty() && answer["chunks"].as_array().unwrap().len() == columns);
+        for chunk in chunks {
+            let token = number(&chunk["start"]) as usize;
+            let label = format!("B-{}", chunk["label"].as_str().unwrap());
+            let expected = number(&answer["marginals"][last][token][&label]);
+            assert!((number(&chunk["probability"]) - expected).abs() < 1e-9);
+        }
+        // In columns.
+        let text = output(&mut tag(&[&["--allowed", allowed, "--nbest", "2"], engine].concat(), input));
+        let headers: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+        assert!(headers.len() == 2 && headers[1].starts_with("# 1 0."), "{text}");
+        assert_eq!(headers[0], format!("# 0 {:.6}", number(&answer["probability"])));
+        let text = output(&mut tag(&[&["--confidence"], engine].concat(), input));
+        let fields: Vec<&str> = text.lines().nth(1).unwrap().split('\t').collect();
+        assert_eq!(fields.len(), 3 + 2 * columns, "{text}");
+        assert!(text.starts_with("# 0."));
+        let threads = ["--threads", "3", "--nbest", "4"];
+        let repeated = format!("{input}\n").repeat(50);
+        let one = output(&mut tag(&[&["--nbest", "4"], engine].concat(), &repeated));
+        assert_eq!(output(&mut tag(&[&threads, engine].concat(), &repeated)), one);
+        // Mistakes.
+        for (arguments, input, expected) in [
+            (&["--allowed", allowed][..], "Ana\tQ\tQ\n", ":1: the model has no label `Q`"),
+            (&["--allowed", "1,2,1"], input, "tokens have"),
+        ] {
+            let message = failure(&mut tag(&[arguments, engine].concat(), input), 1);
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+    // Skip chains are approximate by default.
+    for question in [&["--nbest", "2"][..], &["--probability"], &["--confidence"]] {
+        let message = failure(&mut tag(question, input), 1);
+        assert!(message.contains("standard input:1: ") && message.contains("`inference` exact"), "{message}");
+    }
+    output(&mut tag(&["--allowed", "2"], input));
 }

@@ -174,8 +174,19 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     let message = failure(&mut run(path, &["train", "--graph", "file", "wrong", "-m", "m"]), 1);
     assert!(message.contains("wrong:3: node 0: `2` is not a label of `n`: choose 0|1"), "{message}");
     run(path, &train).assert().success();
+    let restricted = r#"{"types": {"n": {"labels": 2}}}
+{"nodes": [{"type": "n", "allowed": [1]}]}"#;
+    fs::write(path.join("restricted"), restricted).unwrap();
     for (arguments, status, words) in [
-        (&["tag", "-m", "m", "--nbest", "2", "g"][..], 2, "their best labellings; leave it out"),
+        (&["tag", "-m", "m", "--nbest", "2", "g"][..], 1, "g:2: n-best lists, and"),
+        (&["tag", "-m", "m", "--allowed", "1", "g"], 2, "have `allowed` beside their nodes"),
+        (&["tag", "-m", "m", "--confidence", "g"], 2, "only sequences have chunks"),
+        (&["tag", "-m", "m", "--nbest", "2", "-o", "o.npz", "g"], 2, "arrays hold labels and marginals"),
+        (
+            &["train", "--graph", "file", "restricted", "-m", "n"],
+            1,
+            "restricted:2: node 0: `allowed` restricts",
+        ),
         (&["tag", "-m", "m", "wrong"], 1, "wrong:1: these types are not those"),
         (&["tag", "-m", "m", "--decode", "graph-cut", "g"], 1, "g:2: variable 2 has 3 labels"),
         (&["eval", "-m", "m", "empty"], 1, "no graph in it has a label"),
@@ -339,4 +350,53 @@ fn rows_with_several_labels() {
     let right = found.iter().zip(&y).filter(|(found, y)| found == y).count();
     assert!((right as f64 / 600.0 - (1.0 - wrong)).abs() < 1e-9);
     assert_eq!(array(&path.join("y.npz"), "marginals").len(), 600);
+}
+
+/// Sets of labels in training, restricted nodes, and lists of the best labellings with their probabilities.
+#[test]
+fn labels_of_nodes_may_be_sets() {
+    let directory = scratch();
+    let path = directory.path();
+    let types = r#"{"types": {"n": {"labels": ["x", "y", "z"]}, "e": {"over": ["n", "n"]}}}"#;
+    let graph = |first: &str, second: &str| {
+        format!(
+            r#"{{"nodes": [{{"type": "n", "features": ["a"]{first}}}, {{"type": "n", "features": ["b"]{second}}}], "factors": [{{"type": "e", "nodes": [0, 1]}}]}}"#
+        )
+    };
+    let known = [
+        graph(r#", "label": "x""#, r#", "label": ["y", "z"]"#),
+        graph(r#", "label": ["x", "z"]"#, r#", "label": "y""#),
+    ];
+    fs::write(path.join("g"), format!("{types}\n{}\n", known.join("\n"))).unwrap();
+    let train = ["train", "--graph", "file", "g", "-m", "m", "--quiet", "--inference", "exact"];
+    output(&mut run(path, &train));
+    let tag = |more: &[&str], graph: String| -> serde_json::Value {
+        let mut command = run(path, &[&["tag", "-m", "m"], more].concat());
+        json_lines(&output(command.write_stdin(graph))).remove(0)
+    };
+    assert_eq!(tag(&[], graph("", ""))["labels"], serde_json::json!(["x", "y"]));
+    let free = tag(&["--nbest", "20", "--probability"], graph("", ""));
+    let list = free["nbest"].as_array().unwrap();
+    assert_eq!((list.len(), &list[0]["labels"]), (9, &free["labels"]));
+    assert_eq!(list[0]["probability"], free["probability"]);
+    let sum = |list: &[&serde_json::Value]| {
+        list.iter().map(|ranked| ranked["probability"].as_f64().unwrap()).sum::<f64>()
+    };
+    assert!((sum(&list.iter().collect::<Vec<_>>()) - 1.0).abs() < 1e-9);
+    let kept: Vec<_> =
+        list.iter().filter(|ranked| ranked["labels"][0] != "x" && ranked["labels"][1] == "z").collect();
+    let limited = graph(r#", "allowed": ["y", "z"]"#, r#", "allowed": "z""#);
+    let answer = tag(&["--nbest", "20", "--marginals=all"], limited.clone());
+    assert_eq!(answer["nbest"].as_array().unwrap().len(), 2);
+    assert_eq!(answer["labels"], kept[0]["labels"]);
+    let p = answer["nbest"][0]["probability"].as_f64().unwrap();
+    assert!((p - kept[0]["probability"].as_f64().unwrap() / sum(&kept)).abs() < 1e-9);
+    assert_eq!((&answer["marginals"][0]["x"], &answer["marginals"][1]["z"]), (&0.0.into(), &1.0.into()));
+    for decode in ["max-marginal", "viterbi", "exact", "max-product", "icm", "alpha-expansion"] {
+        let labels = &tag(&["--decode", decode, "--inference", "loopy-bp"], limited.clone())["labels"];
+        assert!(labels[0] != "x" && labels[1] == "z", "{decode}: {labels}");
+    }
+    // Sets are not scored.
+    let scores = json_lines(&output(&mut run(path, &["eval", "--json", "-m", "m", "g"]))).remove(0);
+    assert_eq!((&scores["nodes"], &scores["accuracy"]), (&2.into(), &100.0.into()));
 }

@@ -349,6 +349,13 @@ impl Answers for ChainAnswers {
         true
     }
 
+    fn allow(&mut self, allowed: &[(usize, LabelBits)]) -> Result<()> {
+        match allowed.is_empty() {
+            true => Ok(()),
+            false => ChainAnswers::allow(self, allowed, || Place::new("input", 0)),
+        }
+    }
+
     fn obey(&mut self, rules: Option<Arc<LabelRules>>) {
         ChainAnswers::obey(self, rules);
     }

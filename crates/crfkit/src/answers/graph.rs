@@ -3,9 +3,9 @@
 use super::Answers;
 use crate::decode::{Decode, Decoder, ExactArgmax, MaxProduct, max_node_marginal};
 use crate::graph::{
-    EXACT_MEMORY, FORBIDDEN, FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum, TableRef,
+    EXACT_MEMORY, FORBIDDEN, FactorGraph, Gradient, Graph, Label, LabelBits, Psi, Shared, SharedSum, TableRef,
 };
-use crate::infer::{Engine, NodeMarginals, Propagation, WithEngine};
+use crate::infer::{Engine, NodeMarginals, Outcome, Propagation, WithEngine};
 use crate::math::Array;
 use crate::{Error, Place, Result};
 use std::any::Any;
@@ -29,8 +29,19 @@ pub struct GraphAnswers {
     own: Array<f64>,
     scratch: Scratch,
     labels: Vec<Label>,
-    /// The marginals of the variables, and whether inference converged. Computed when first asked for.
-    marginals: Option<(Vec<f64>, bool)>,
+    /// The marginals of the variables. Computed when first asked for.
+    marginals: Option<Inferred>,
+}
+
+/// What the engine has found out about a graph.
+#[derive(Clone, Debug)]
+pub(super) struct Inferred {
+    pub(super) log_z: f64,
+    pub(super) converged: bool,
+    /// The marginals of the variables, laid out as [`crate::graph::Cliques::node`] says.
+    pub(super) nodes: Vec<f64>,
+    /// log Z − E(score), the entropy where the engine is exact.
+    pub(super) entropy: f64,
 }
 
 impl GraphAnswers {
@@ -58,8 +69,42 @@ impl GraphAnswers {
     }
 
     /// Returns an error if the engine cannot work on the current graph.
-    fn check_engine(&self) -> Result<()> {
+    pub(super) fn check_engine(&self) -> Result<()> {
         self.engine.check_within(self.graph(), self.exact_memory).map_err(|error| self.at_place(error))
+    }
+
+    /// Allows only these labels of these variables of the current graph, for all answers: labels are the best ones among them, and
+    /// probabilities are conditional on them. As without, they are exact if the engine is. It is an error if a set is empty, or if no
+    /// table of the graph's own is over the variable alone.
+    pub fn allow(&mut self, allowed: &[(usize, LabelBits)]) -> Result<()> {
+        for (variable, labels) in allowed {
+            let why = match self.lower(*variable, |label| !labels.contains(label)) {
+                Some(true) => continue,
+                Some(false) => "no label is allowed: allow at least one",
+                None => "no table of the graph's own is over it alone: give it one, which may be 0",
+            };
+            return Err(self.at_place(Error::Setting(format!("variable {variable}: {why}"))));
+        }
+        Ok(())
+    }
+
+    /// Forbids labels of a variable. Returns whether there is one left; `None` if no table of the graph's own is over the variable alone.
+    fn lower(&mut self, variable: usize, forbidden: impl Fn(usize) -> bool) -> Option<bool> {
+        let graph = self.graph.as_ref().expect(TAKEN_IN);
+        let (mut table, labels) = (None, graph.card(variable));
+        graph.for_each_factor(|factor| {
+            if let (TableRef::Own(offset), [v]) = (factor.table, factor.vars)
+                && *v == variable
+            {
+                table = Some((offset, factor.strides[0]));
+            }
+        });
+        self.marginals = None;
+        let (offset, stride) = table?;
+        for label in (0..labels).filter(|label| forbidden(*label)) {
+            self.own.set(offset + label * stride, -FORBIDDEN);
+        }
+        Some((0..labels).any(|label| self.own.get(offset + label * stride) > -FORBIDDEN / 2.0))
     }
 
     /// The label probabilities of each variable, exact or approximate depending on the engine.
@@ -71,25 +116,40 @@ impl GraphAnswers {
     }
 
     /// Adds the place of the current graph to an error.
-    fn at_place(&self, error: Error) -> Error {
+    pub(super) fn at_place(&self, error: Error) -> Error {
         Error::input(self.place.clone(), error.to_string())
     }
 
     /// The marginals that [`GraphAnswers::infer`] has computed.
     fn nodes(&self) -> &[f64] {
-        self.marginals.as_ref().map_or(&[][..], |(nodes, _)| nodes)
+        self.marginals.as_ref().map_or(&[][..], |found| &found.nodes)
     }
 
     /// Computes the marginals if they have not been computed yet.
-    fn infer(&mut self) -> Result<()> {
+    pub(super) fn infer(&mut self) -> Result<&Inferred> {
         if self.marginals.is_none() {
             self.check_engine()?;
-            let Self { engine, propagation, scratch, graph, shared, own, marginals, .. } = self;
-            let graph = graph.as_ref().expect(TAKEN_IN);
-            let run = Marginals { graph, psi: Psi { shared, own }, scratch };
-            *marginals = Some(engine.dispatch(*propagation, run));
+            let own = std::mem::take(&mut self.own);
+            self.marginals = Some(self.infer_on(&self.graph().clone(), &own));
+            self.own = own;
         }
-        Ok(())
+        Ok(self.marginals.as_ref().expect("it was just found"))
+    }
+
+    /// What the engine says about a graph with these own tables, which it must have accepted.
+    pub(super) fn infer_on(&mut self, graph: &FactorGraph, own: &Array<f64>) -> Inferred {
+        let Self { engine, propagation, scratch, shared, .. } = self;
+        engine.dispatch(*propagation, Marginals { graph, psi: Psi { shared, own }, scratch })
+    }
+
+    /// The engine, the place of the current graph, and its own tables.
+    pub(super) fn parts(&self) -> (Engine, &Array<f64>) {
+        (self.engine, &self.own)
+    }
+
+    /// The log-potentials of the current graph.
+    pub fn psi(&self) -> Psi<'_, f64> {
+        Psi { shared: &self.shared, own: &self.own }
     }
 }
 
@@ -117,14 +177,14 @@ impl Answers for GraphAnswers {
 
     fn labels(&mut self, decode: Decode) -> Result<&[Label]> {
         match decode {
-            Decode::MaxMarginal => self.infer()?,
+            Decode::MaxMarginal => drop(self.infer()?),
             Decode::Best => self.check_engine()?,
             _ => {}
         }
         let Self { engine, scratch, graph, shared, own, labels, marginals, .. } = self;
         let (graph, psi) = (graph.as_ref().expect(TAKEN_IN), Psi { shared, own });
         match (decode, marginals) {
-            (Decode::MaxMarginal, Some((nodes, _))) => max_node_marginal(graph, nodes, labels),
+            (Decode::MaxMarginal, Some(found)) => max_node_marginal(graph, &found.nodes, labels),
             (Decode::Best, _) => scratch.argmax(*engine, graph, psi, labels),
             _ => {
                 let found = decode.argmax(graph, psi, labels);
@@ -141,27 +201,19 @@ impl Answers for GraphAnswers {
     }
 
     fn score(&self, labels: &[Label]) -> f64 {
-        Psi { shared: &self.shared, own: &self.own }.score(self.graph(), labels)
+        self.psi().score(self.graph(), labels)
     }
 
     fn forbid(&mut self, variable: usize, label: Label) -> bool {
-        let mut entry = None;
-        self.graph().for_each_factor(|factor| {
-            if let (TableRef::Own(offset), [v]) = (factor.table, factor.vars)
-                && *v == variable
-            {
-                entry = Some(offset + label as usize * factor.strides[0]);
-            }
-        });
-        self.marginals = None;
-        entry.is_some_and(|entry| {
-            self.own.set(entry, -FORBIDDEN);
-            true
-        })
+        self.lower(variable, |other| other == label as usize).is_some()
+    }
+
+    fn allow(&mut self, allowed: &[(usize, LabelBits)]) -> Result<()> {
+        GraphAnswers::allow(self, allowed)
     }
 
     fn converged(&self) -> Option<bool> {
-        self.marginals.as_ref().map(|(_, converged)| *converged)
+        self.marginals.as_ref().map(|found| found.converged)
     }
 }
 
@@ -196,8 +248,7 @@ impl Scratch {
     }
 }
 
-/// Computes the marginals of all variables, laid out as [`crate::graph::Cliques::node`] says, and whether the engine
-/// converged. The engine must have accepted the graph.
+/// Computes the marginals of a graph that the engine has accepted.
 struct Marginals<'a> {
     graph: &'a FactorGraph,
     psi: Psi<'a, f64>,
@@ -205,19 +256,35 @@ struct Marginals<'a> {
 }
 
 impl WithEngine for Marginals<'_> {
-    type Out = (Vec<f64>, bool);
+    type Out = Inferred;
 
-    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> (Vec<f64>, bool) {
+    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Inferred {
         let Marginals { graph, psi, scratch: Scratch { engine: work, own, .. } } = self;
         if !work.is::<I::Work<f64>>() {
             *work = Box::new(I::Work::<f64>::default());
         }
         let work = work.downcast_mut::<I::Work<f64>>().expect("it was just made for this engine");
-        own.reserve(graph.own_len());
+        let len = graph.own_len();
+        own.reserve(len);
         let mut sums = SharedSum::new(psi.shared);
-        let mut out = Gradient { own: own.slice_mut(0..graph.own_len()), shared: &mut sums };
-        let outcome = engine.log_z(graph, psi, 1.0, &mut out, work);
-        let nodes = &engine.node_marginals(work).plane(0)[..graph.cliques().node_len()];
-        (nodes.to_vec(), outcome.converged)
+        let mut out = Gradient { own: own.slice_mut(0..len), shared: &mut sums };
+        let Outcome { log_z, converged, .. } = engine.log_z(graph, psi, 1.0, &mut out, work);
+        let nodes = engine.node_marginals(work).plane(0)[..graph.cliques().node_len()].to_vec();
+        let entropy = match I::EXACT {
+            true => {
+                sums.finish(psi.shared);
+                let shared = sums.0.iter().zip(psi.shared);
+                let shared = shared.map(|(sum, table)| expected(sum.direct.plane(0), table.log.plane(0)));
+                let score = expected(&own.plane(0)[..len], &psi.own.plane(0)[..len]) + shared.sum::<f64>();
+                (log_z - score).max(0.0)
+            }
+            false => f64::NAN,
+        };
+        Inferred { log_z, converged, nodes, entropy }
     }
+}
+
+/// Σ μ·ψ. Whatever is impossible adds nothing.
+fn expected(marginals: &[f64], psi: &[f64]) -> f64 {
+    marginals.iter().zip(psi).filter(|(mu, _)| **mu > 0.0).map(|(mu, psi)| mu * psi).sum()
 }

@@ -2,6 +2,7 @@
 
 mod chain;
 mod graph;
+mod graph_exact;
 mod nbest;
 mod once;
 mod spans;
@@ -10,7 +11,7 @@ pub use chain::ChainAnswers;
 pub use graph::GraphAnswers;
 
 use crate::decode::Decode;
-use crate::graph::{Graph, Label, LabelRules};
+use crate::graph::{Graph, Label, LabelBits, LabelRules};
 use crate::math::Array;
 use crate::{Place, Result};
 use std::sync::Arc;
@@ -41,6 +42,9 @@ pub trait Answers {
     /// is over the variable alone.
     #[doc(hidden)]
     fn forbid(&mut self, variable: usize, label: Label) -> bool;
+    /// Allows only these labels of these variables of the current graph, for all answers.
+    #[doc(hidden)]
+    fn allow(&mut self, allowed: &[(usize, LabelBits)]) -> Result<()>;
     /// Imposes rules on the labels of all inputs from now on. Only chains have them.
     #[doc(hidden)]
     fn obey(&mut self, _rules: Option<Arc<LabelRules>>) {}

@@ -3,8 +3,8 @@
 use super::gold::check_gold;
 use crate::answers::ChainAnswers;
 use crate::decode::{AtMostOnce, Decode, StateChain};
-use crate::domain::ReadyTables;
 use crate::domain::chain::{ChainModel, Sequence, scheme_rules};
+use crate::domain::{ReadyTables, allowed_in, label_bits};
 use crate::empirical::{EmpiricalModel, EmpiricalScratch};
 use crate::eval::{ChunkLabels, Scores};
 use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared};
@@ -174,12 +174,6 @@ impl Ensemble {
         self.once.as_deref()
     }
 
-    /// The column of allowed labels, if there is one.
-    #[doc(hidden)]
-    pub fn allowed_column(&self) -> Option<i32> {
-        self.allowed
-    }
-
     /// The set of these labels. A label that the models do not know is an error, which `place` is a part of.
     #[doc(hidden)]
     pub fn label_bits<'a>(
@@ -187,14 +181,7 @@ impl Ensemble {
         labels: impl IntoIterator<Item = &'a str>,
         place: impl Fn() -> Place,
     ) -> Result<LabelBits> {
-        let mut bits = LabelBits::none(self.labels().len());
-        for name in labels {
-            let label = self.label(name).ok_or_else(|| {
-                Error::input(place(), format!("the model has no label `{name}`: allow labels that it knows"))
-            })?;
-            bits.insert(label as usize);
-        }
-        Ok(bits)
+        label_bits(labels, self.labels().len(), |name| self.label(name), place)
     }
 
     /// The labels that the column of allowed labels allows, where it does not allow all.
@@ -204,20 +191,7 @@ impl Ensemble {
             let message = "a column of allowed labels needs columns, but these are attributes";
             return Err(Error::input(sequence.place(0), message));
         };
-        let (columns, mut sets) = (rows.columns(), Vec::new());
-        let index = if column < 0 { columns as i64 + i64::from(column) } else { column.into() };
-        let index = usize::try_from(index).ok().filter(|index| *index < columns).ok_or_else(|| {
-            let message =
-                format!("there is no column {column} of allowed labels: there are {columns} columns, from 0");
-            Error::input(sequence.place(0), message)
-        })?;
-        for t in 0..rows.len() {
-            match rows.field(t, index) {
-                "" | FREE => {}
-                set => sets.push((t, self.label_bits(set.split('|'), || sequence.place(t))?)),
-            }
-        }
-        Ok(sets)
+        allowed_in(rows, column, self.labels().len(), |name| self.label(name))
     }
 
     /// Loads a sequence, of whose tokens some may have only some labels. All answers are those given these labels.
@@ -297,9 +271,6 @@ impl Ensemble {
         found.or_else(|| labels.iter().position(|label| label == name)).map(|label| label as Label)
     }
 }
-
-/// Stands for every label in a column of allowed labels.
-const FREE: &str = "?";
 
 /// The tables computed from one model, once.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use super::Decoder;
 use super::product_states::{ProductStates, size};
 use super::viterbi::first_max;
 use crate::Result;
-use crate::graph::{EXACT_MEMORY, FactorGraph, Fields, Label, Psi};
+use crate::graph::{CliqueTree, EXACT_MEMORY, FactorGraph, Fields, Label, Psi};
 
 /// The exact best labelling. Chains of slices ([`crate::graph::Slices`], factorial chains) use Viterbi over product
 /// states if that is smaller. Other graphs use the junction tree with maxima in place of sums. Among equal labellings
@@ -40,6 +40,53 @@ pub struct Work {
     digits: Vec<usize>,
 }
 
+impl Work {
+    /// Fills the table of each bag: the scores of its entries, each with the best scores of the parts of the tree below it. `fields` holds ψ.
+    fn fill(&mut self, graph: &FactorGraph, tree: &CliqueTree, psi: Psi<f64>) {
+        self.tables.resize_with(tree.bags.len().max(self.tables.len()), Vec::new);
+        for (bag, table) in tree.bags.iter().zip(&mut self.tables) {
+            table.clear();
+            table.resize(bag.size, 0.0);
+        }
+        let nodes = tree.nodes.iter().enumerate();
+        let nodes = nodes.map(|(v, home)| (home, self.fields.nodes.slice(graph.cliques().node(v))));
+        let cliques = tree.cliques.iter().enumerate();
+        let cliques = cliques.map(|(c, home)| (home, self.fields.table(graph, psi, c)));
+        for (home, from) in nodes.chain(cliques) {
+            let table = &mut self.tables[home.bag];
+            tree.bags[home.bag].walk(&home.strides, &mut self.digits, |entry, index| {
+                table[entry] += from.re[index];
+            });
+        }
+        // From the leaves to the roots: each bag sends its parent the best scores of the part of the tree below it.
+        for (i, bag) in tree.bags.iter().enumerate() {
+            let Some(parent) = bag.parent else { continue };
+            let (message, digits) = (&mut self.message, &mut self.digits);
+            message.clear();
+            message.resize(bag.separator_size, f64::NEG_INFINITY);
+            let table = &self.tables[i];
+            bag.walk(&bag.separator_strides, digits, |entry, index| {
+                message[index] = message[index].max(table[entry]);
+            });
+            let table = &mut self.tables[parent];
+            tree.bags[parent]
+                .walk(&bag.parent_strides, digits, |entry, index| table[entry] += message[index]);
+        }
+    }
+
+    /// The tables of the bags of a clique tree.
+    pub(super) fn best_below(
+        &mut self,
+        graph: &FactorGraph,
+        tree: &CliqueTree,
+        psi: Psi<f64>,
+    ) -> &[Vec<f64>] {
+        self.fields.gather(graph, psi);
+        self.fill(graph, tree, psi);
+        &self.tables[..tree.bags.len()]
+    }
+}
+
 impl Decoder for ExactArgmax {
     type Graph = FactorGraph;
     type Work = Work;
@@ -52,35 +99,7 @@ impl Decoder for ExactArgmax {
             work.product.argmax(graph, slices, psi, &work.fields, labels);
             return psi.score(graph, labels);
         }
-        work.tables.resize_with(tree.bags.len().max(work.tables.len()), Vec::new);
-        for (bag, table) in tree.bags.iter().zip(&mut work.tables) {
-            table.clear();
-            table.resize(bag.size, 0.0);
-        }
-        let nodes = tree.nodes.iter().enumerate();
-        let nodes = nodes.map(|(v, home)| (home, work.fields.nodes.slice(graph.cliques().node(v))));
-        let cliques = tree.cliques.iter().enumerate();
-        let cliques = cliques.map(|(c, home)| (home, work.fields.table(graph, psi, c)));
-        for (home, from) in nodes.chain(cliques) {
-            let table = &mut work.tables[home.bag];
-            tree.bags[home.bag].walk(&home.strides, &mut work.digits, |entry, index| {
-                table[entry] += from.re[index];
-            });
-        }
-        // From the leaves to the roots: each bag sends its parent the best scores of the part of the tree below it.
-        for (i, bag) in tree.bags.iter().enumerate() {
-            let Some(parent) = bag.parent else { continue };
-            let (message, digits) = (&mut work.message, &mut work.digits);
-            message.clear();
-            message.resize(bag.separator_size, f64::NEG_INFINITY);
-            let table = &work.tables[i];
-            bag.walk(&bag.separator_strides, digits, |entry, index| {
-                message[index] = message[index].max(table[entry]);
-            });
-            let table = &mut work.tables[parent];
-            tree.bags[parent]
-                .walk(&bag.parent_strides, digits, |entry, index| table[entry] += message[index]);
-        }
+        work.fill(graph, tree, psi);
         // From the roots to the leaves: choose the best entry that agrees with the labels already fixed.
         labels.clear();
         labels.resize(graph.cards().len(), Label::MAX);

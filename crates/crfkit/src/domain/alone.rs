@@ -82,6 +82,7 @@ fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
             alone.set_variable_weights(data.variable_weights(example));
         }
     }
+    alone.set_sets(data.sets().to_vec());
     alone.share_dense(data, |kind| kinds.contains(&kind));
     Ok(alone)
 }

@@ -8,7 +8,7 @@ use crate::model::Features;
 use crate::risk::{in_parts, potentials, thread_count};
 use crate::settings::Settings;
 use crate::tag::{Judgement, Truth};
-use crate::{Place, Result};
+use crate::{Error, Place, Result};
 use std::borrow::Cow;
 
 /// Examples for evaluation during training. Observations use the training corpus's alphabets; gold labels are kept by
@@ -47,6 +47,12 @@ impl<D: Domain> Dev<D> {
 
     /// Adds a labelled input.
     pub fn add(&mut self, domain: &D, input: &D::Input) -> Result<()> {
+        if !D::allowed(input).is_empty() {
+            return Err(Error::input(
+                D::place(input),
+                "`allowed` restricts the answers of a model: leave it out of development data, which compares models",
+            ));
+        }
         domain.observe(input, &mut self.scratch, &mut self.data)?;
         let Truth { labels, .. } = domain.truth(input)?;
         let example = self.data.len() - 1;

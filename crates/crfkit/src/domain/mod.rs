@@ -24,6 +24,7 @@ mod file;
 mod label_weights;
 mod model;
 mod objective;
+mod partial;
 mod stored;
 
 pub use corpus::Corpus;
@@ -37,13 +38,14 @@ pub use model::WeightedModel;
 pub use objective::ModelGraph;
 #[doc(hidden)]
 pub use objective::{AnswersOf, Sum};
+pub(crate) use partial::{allowed_in, label_bits};
 pub(crate) use stored::{check_label_names, check_labels, check_trained_labels, too_many_labels};
 
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
 use crate::decode::Decode;
 use crate::eval::Scores;
-use crate::graph::{LabelRules, Lattice, Shared};
+use crate::graph::{LabelBits, LabelRules, Lattice, Shared};
 use crate::infer::Engine;
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Dense, DenseWeights, Features, LabelSet, Names, TableShapes};
@@ -82,6 +84,10 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     ) -> Result<()>;
     /// The place where the input was read.
     fn place(input: &Self::Input) -> Place;
+    /// The labels that the input restricts some variables to, when it is labelled.
+    fn allowed(_input: &Self::Input) -> &[(usize, LabelBits)] {
+        &[]
+    }
     /// The gold labels of an input, one for each variable. It is an error if it has none.
     fn truth<'a>(&'a self, input: &'a Self::Input) -> Result<Truth<'a>>;
 
@@ -179,7 +185,8 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         model.domain.observe(input, scratch, &mut data)?;
         let at = (&model.weights[..], &tables.weights);
         let fill = &mut |own: &mut _| potentials_with(&model.features, &data, 0, at, own);
-        answers.load(data.graph(0), Self::place(input), fill)
+        answers.load(data.graph(0), Self::place(input), fill)?;
+        answers.allow(Self::allowed(input))
     }
 
     // Files.

@@ -280,6 +280,18 @@ impl FactorGraph {
         }
     }
 
+    /// The same graph with an additional own table over each of these lists of variables. They come after the others in the own array, and
+    /// their kinds are those after the largest.
+    pub(crate) fn with_more_own(&self, scopes: &[Vec<usize>]) -> Result<FactorGraph, GraphError> {
+        let Structure { cards, factors, tables, own, .. } = &*self.0;
+        let first = own.iter().map(|table| table.kind + 1).max().unwrap_or(0);
+        let mut builder = self.builder(cards.clone(), factors.clone(), tables.clone());
+        for (kind, vars) in (first..).zip(scopes) {
+            builder.add_own(kind, vars)?;
+        }
+        builder.build()
+    }
+
     /// A graph with these variables and factors that reads the tables of this graph. A factor with an own table has
     /// the shape of the factor whose table it takes.
     pub(super) fn with_factors(
@@ -288,10 +300,15 @@ impl FactorGraph {
         factors: Scopes,
         tables: Vec<TableRef>,
     ) -> Result<FactorGraph, GraphError> {
+        self.builder(cards, factors, tables).build()
+    }
+
+    /// A builder with these variables and factors, and the tables of this graph.
+    fn builder(&self, cards: Vec<usize>, factors: Scopes, tables: Vec<TableRef>) -> FactorGraphBuilder {
         let Structure { own, own_len, shared, .. } = &*self.0;
         let (own, own_len, shared) = (own.clone(), *own_len, shared.clone());
         let (kinds, hint) = (Vec::new(), PieceHint::Unknown);
-        FactorGraphBuilder { cards, factors, tables, own, own_len, kinds, shared, hint }.build()
+        FactorGraphBuilder { cards, factors, tables, own, own_len, kinds, shared, hint }
     }
 }
 

@@ -59,11 +59,11 @@ use std::ops::Range;
 /// Index of a label in the alphabet of labels.
 pub type Label = u32;
 
-/// Stands for a gold label that is not known. Only [`crate::loss::PartialLikelihood`] accepts it.
+/// Stands for a gold label that is not known.
 pub const UNLABELLED: Label = Label::MAX;
 
-/// Gold labels from here on are numbers of sets of labels, one of which is right; all below are known labels. Only
-/// [`crate::loss::PartialLikelihood`] accepts them.
+/// Gold labels from here on are numbers of sets of labels ([`crate::loss::Gold::sets`]), one of which is right; all below are known
+/// labels.
 #[doc(hidden)]
 pub const FIRST_SET: Label = 1 << 31;
 

@@ -39,7 +39,7 @@ pub struct Lattice {
 }
 
 /// A set of labels, one bit for each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LabelBits(Vec<u64>);
 
 impl LabelBits {

@@ -2,7 +2,7 @@
 
 use super::{Gold, Loss};
 use crate::ability::Ability;
-use crate::graph::{FIRST_SET, Gradient, Graph, Psi, SharedSum, Table, TableRef};
+use crate::graph::{Gradient, Graph, Psi, SharedSum, Table, TableRef, UNLABELLED};
 use crate::infer::Inference;
 use crate::math::{Array, Dual, Scalar};
 
@@ -79,14 +79,15 @@ impl<I: Inference> Loss for Marginal<I> {
         let mut value = S::lift(0.0);
         graph.for_each_factor(|factor| {
             if let (TableRef::Own(offset), &[v]) = (factor.table, factor.vars)
-                && gold.labels[v] < FIRST_SET
+                && gold.labels[v] != UNLABELLED
                 && !std::mem::replace(&mut seen[v], true)
             {
-                let at = offset + factor.entry(gold.labels);
-                let mu = marginals.get(at);
+                let allowed = (0..graph.card(v)).filter(|&label| gold.allows(v, label));
+                let entries = allowed.map(|label| offset + label * factor.strides[0]);
+                let mu = entries.clone().fold(S::lift(0.0), |sum, at| sum + marginals.get(at));
                 let mu = if mu.re() > SMALLEST { mu } else { S::lift(SMALLEST) };
                 value = value - mu.ln() * S::lift(gold.variable_weight(v));
-                own.plane_mut(1)[at] = -gold.variable_weight(v) / mu.re();
+                entries.for_each(|at| own.plane_mut(1)[at] = -gold.variable_weight(v) / mu.re());
             }
         });
         let mut second = Gradient { own: slope.slice_mut(range.clone()), shared: sums };

@@ -44,14 +44,16 @@ pub use piecewise_pseudo::{ChainPiecewisePseudolikelihood, PiecewisePseudolikeli
 pub use pseudolikelihood::Pseudolikelihood;
 pub use softmax_margin::SoftmaxMargin;
 
-use crate::graph::{FIRST_SET, Factor, Gradient, Graph, Label, Psi};
+use crate::graph::{FIRST_SET, Factor, Gradient, Graph, Label, LabelBits, Psi, UNLABELLED};
 use crate::math::Scalar;
 
 /// The gold labels of one example.
 #[derive(Clone, Copy, Debug)]
 pub struct Gold<'a> {
-    /// The label of every variable.
+    /// The label of every variable; [`UNLABELLED`] where it is not known, or [`FIRST_SET`] + n if it is one of `sets[n]`.
     pub labels: &'a [Label],
+    /// The sets of labels that some labels stand for.
+    pub sets: &'a [LabelBits],
     /// The weight of the example, usually 1.
     pub weight: f64,
     /// The weight of each variable, in losses that are sums over variables or have a cost for each; empty if all are 1.
@@ -61,13 +63,23 @@ pub struct Gold<'a> {
 impl<'a> Gold<'a> {
     /// Gold labels of variables that all have weight 1.
     pub fn new(labels: &'a [Label], weight: f64) -> Self {
-        Gold { labels, weight, variables: &[] }
+        Gold { labels, sets: &[], weight, variables: &[] }
     }
 
     /// The weight of a variable.
     #[inline]
     pub fn variable_weight(&self, variable: usize) -> f64 {
         if self.variables.is_empty() { 1.0 } else { self.variables[variable] }
+    }
+
+    /// Whether variable `v` can have this label, as far as its label is known.
+    #[inline]
+    pub(crate) fn allows(&self, v: usize, label: usize) -> bool {
+        match (self.labels[v], self.labels[v].checked_sub(FIRST_SET)) {
+            (UNLABELLED, _) => true,
+            (gold, None) => label == gold as usize,
+            (_, Some(set)) => self.sets[set as usize].contains(label),
+        }
     }
 
     /// Whether the label of every variable is known.

@@ -3,10 +3,9 @@
 use super::cost::copy_planes;
 use super::{Gold, Likelihood, Loss};
 use crate::ability::Ability;
-use crate::graph::{FIRST_SET, Gradient, Graph, Label, LabelBits, Psi, TableRef, UNLABELLED};
+use crate::graph::{Gradient, Graph, Psi, TableRef, UNLABELLED};
 use crate::infer::Inference;
 use crate::math::{Array, Scalar};
-use std::sync::Arc;
 
 /// ℓ = log Z − log Z(y), where Z(y) sums over the labellings that agree with what is known: the label of a variable, a set of labels of
 /// which one is right, or nothing. This is the negative log-probability of what is known. If all labels are known, it is the
@@ -14,24 +13,8 @@ use std::sync::Arc;
 ///
 /// Z(y) is computed by the same engine on the same graph. What is known is imposed by lowering the potentials of the
 /// other labels. So in a graph with unlabelled variables, every labelled variable needs an own table over it alone.
-#[derive(Clone, Debug, Default)]
-pub struct PartialLikelihood<I> {
-    engine: I,
-    /// The sets that gold labels from [`FIRST_SET`] on stand for.
-    sets: Arc<[LabelBits]>,
-}
-
-impl<I> PartialLikelihood<I> {
-    /// The loss of labels that are known or not known.
-    pub fn new(engine: I) -> Self {
-        PartialLikelihood::with_sets(engine, Arc::default())
-    }
-
-    /// The loss of labels that may also be one of several: the gold label [`FIRST_SET`] + n is one of `sets[n]`.
-    pub fn with_sets(engine: I, sets: Arc<[LabelBits]>) -> Self {
-        PartialLikelihood { engine, sets }
-    }
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PartialLikelihood<I>(pub I);
 
 /// Subtracted from the log-potential of each label that a variable is known not to have: far more than any labelling
 /// could regain.
@@ -69,16 +52,16 @@ impl<I: Inference + Copy> Loss for PartialLikelihood<I> {
         work: &mut Self::Work<S>,
     ) -> S {
         let Work { engine, known, marginals } = work;
-        if gold.labels.iter().all(|label| *label < FIRST_SET) {
-            return Likelihood(self.engine).loss(graph, psi, gold, out, engine);
+        if gold.is_complete() {
+            return Likelihood(self.0).loss(graph, psi, gold, out, engine);
         }
         let len = graph.own_len();
-        make_known(graph, psi, gold.labels, &self.sets, known);
+        make_known(graph, psi, gold, known);
         marginals.reserve(len);
         let clamped = Psi { own: known, ..psi };
         let mut less = Gradient { own: marginals.slice_mut(0..len), shared: &mut *out.shared };
-        let log_z_known = self.engine.log_z(graph, clamped, -gold.weight, &mut less, engine).log_z;
-        let log_z = self.engine.log_z(graph, psi, gold.weight, out, engine).log_z;
+        let log_z_known = self.0.log_z(graph, clamped, -gold.weight, &mut less, engine).log_z;
+        let log_z = self.0.log_z(graph, psi, gold.weight, out, engine).log_z;
         for i in 0..len {
             out.own.add(i, marginals.get(i));
         }
@@ -87,24 +70,13 @@ impl<I: Inference + Copy> Loss for PartialLikelihood<I> {
 }
 
 /// Overwrites `known` with ψ's own tables, in which each variable can only have the labels that it is known to have.
-pub(super) fn make_known<G: Graph, S: Scalar>(
-    graph: &G,
-    psi: Psi<S>,
-    labels: &[Label],
-    sets: &[LabelBits],
-    known: &mut Array<S>,
-) {
+pub(super) fn make_known<G: Graph, S: Scalar>(graph: &G, psi: Psi<S>, gold: Gold, known: &mut Array<S>) {
     copy_planes(psi.own, graph.own_len(), known);
     graph.for_each_factor(|factor| {
         if let (TableRef::Own(offset), &[v]) = (factor.table, factor.vars)
-            && labels[v] != UNLABELLED
+            && gold.labels[v] != UNLABELLED
         {
-            let gold = labels[v];
-            let may = |label: usize| match gold.checked_sub(FIRST_SET) {
-                None => label == gold as usize,
-                Some(set) => sets[set as usize].contains(label),
-            };
-            for label in (0..graph.card(v)).filter(|&label| !may(label)) {
+            for label in (0..graph.card(v)).filter(|&label| !gold.allows(v, label)) {
                 known.add(offset + label * factor.strides[0], S::lift(-FORBIDDEN));
             }
         }

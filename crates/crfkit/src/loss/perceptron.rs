@@ -93,7 +93,7 @@ impl<W> Work<W> {
                 complete.extend_from_slice(gold.labels);
             }
             false => {
-                make_known(graph, Psi { shared, own }, gold.labels, &[], known);
+                make_known(graph, Psi { shared, own }, *gold, known);
                 decode.argmax(graph, Psi { shared, own: known }, complete, decoder);
             }
         }

@@ -310,5 +310,5 @@ impl<G: Graph> Objective for Risk<G> {
 /// The gold labels and weights of an example.
 fn gold<G: Graph>(data: &Dataset<G>, example: usize) -> Gold<'_> {
     let variables = data.variable_weights(example);
-    Gold { labels: data.gold(example), weight: data.weight(example), variables }
+    Gold { labels: data.gold(example), sets: data.sets(), weight: data.weight(example), variables }
 }

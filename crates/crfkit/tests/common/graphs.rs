@@ -1,7 +1,9 @@
 //! Random small factor graphs for the law tests.
 #![allow(dead_code)] // each test file uses a part of it
 
-use crfkit::graph::{FactorGraph, FactorGraphBuilder, Gradient, Graph, Label, Psi, Shared, SharedSum, Table};
+use crfkit::graph::{
+    FactorGraph, FactorGraphBuilder, Gradient, Graph, Label, LabelBits, Psi, Shared, SharedSum, Table,
+};
 use crfkit::infer::{NodeMarginals, Outcome};
 use crfkit::loss::{Gold, Loss};
 use crfkit::math::random::Random;
@@ -15,6 +17,8 @@ pub struct Problem {
     pub shared: Vec<Vec<f64>>,
     pub own: Vec<f64>,
     pub gold: Vec<Label>,
+    /// The sets that some gold labels stand for.
+    pub sets: Vec<LabelBits>,
     pub weight: f64,
     /// The weights of variables; empty if all are 1.
     pub variables: Vec<f64>,
@@ -35,7 +39,15 @@ impl Problem {
         let shared = graph.shared_shapes().iter().map(|shape| draw(shape.size())).collect();
         let own = draw(graph.own_len());
         let gold = graph.cards().iter().map(|&card| rng.below(card) as Label).collect();
-        Problem { graph: graph.clone(), shared, own, gold, weight: 1.0, variables: Vec::new() }
+        Problem {
+            graph: graph.clone(),
+            shared,
+            own,
+            gold,
+            sets: Vec::new(),
+            weight: 1.0,
+            variables: Vec::new(),
+        }
     }
 
     /// The shared tables at x + ε·d.
@@ -109,7 +121,7 @@ impl Problem {
         let value = loss.loss(
             &self.graph,
             Psi { shared: &tables, own: &array },
-            Gold { labels: &self.gold, weight: self.weight, variables: &self.variables },
+            Gold { labels: &self.gold, sets: &self.sets, weight: self.weight, variables: &self.variables },
             &mut Gradient { own: own.slice_mut(range), shared: &mut shared },
             &mut Default::default(),
         );

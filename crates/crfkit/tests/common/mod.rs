@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 use crfkit::graph::{
-    BEGIN, Chain, END, Gradient, Graph, Label, LabelRules, LongSegment, PAIR, Psi, SegmentLabels,
+    BEGIN, Chain, END, Gradient, Graph, Label, LabelBits, LabelRules, LongSegment, PAIR, Psi, SegmentLabels,
     SegmentType, Segments, Shared, SharedSum, States, TRIPLE, Table,
 };
 use crfkit::loss::{Gold, Loss};
@@ -16,6 +16,8 @@ pub struct Problem {
     pub shared: Vec<Vec<f64>>,
     pub own: Vec<f64>,
     pub gold: Vec<Label>,
+    /// The sets that some gold labels stand for.
+    pub sets: Vec<LabelBits>,
     pub weight: f64,
     /// The weights of variables; empty if all are 1.
     pub variables: Vec<f64>,
@@ -38,7 +40,7 @@ impl Problem {
             Some(names) => random_segments(rng, &names, chain.len),
             None => (0..chain.len).map(|_| rng.below(labels) as Label).collect(),
         };
-        Problem { chain, shared, own, gold, weight: 1.0, variables: Vec::new() }
+        Problem { chain, shared, own, gold, sets: Vec::new(), weight: 1.0, variables: Vec::new() }
     }
 
     /// The shared tables at x + ε·d.
@@ -96,7 +98,7 @@ impl Problem {
         let value = loss.loss(
             &self.chain,
             Psi { shared: &shared, own: &own },
-            Gold { labels: &self.gold, weight: self.weight, variables: &self.variables },
+            Gold { labels: &self.gold, sets: &self.sets, weight: self.weight, variables: &self.variables },
             &mut Gradient { own: own_gradient.slice_mut(range), shared: &mut sum },
             &mut Default::default(),
         );
@@ -128,6 +130,7 @@ impl Problem {
             shared: self.shared.iter().zip(&d.shared).map(|(x, d)| add(x, d)).collect(),
             own: add(&self.own, &d.own),
             gold: self.gold.clone(),
+            sets: self.sets.clone(),
             weight: self.weight,
             variables: self.variables.clone(),
         }

@@ -8,7 +8,9 @@ use crate::graphs;
 use common::{chains, difference};
 use crfkit::data::dataset::Dataset;
 use crfkit::decode::{ExactArgmax, Viterbi};
-use crfkit::graph::{FactorGraph, FactorGraphBuilder, Graph, Label, Pieces, Psi, UNLABELLED};
+use crfkit::graph::{
+    FIRST_SET, FactorGraph, FactorGraphBuilder, Graph, Label, LabelBits, Pieces, Psi, UNLABELLED,
+};
 use crfkit::infer::enumerate::enumerate;
 use crfkit::infer::{ForwardBackward, JunctionTree, LoopyBp, NodeMarginals};
 use crfkit::loss::{
@@ -20,7 +22,7 @@ use crfkit::math::random::Random;
 use graphs::Problem;
 
 /// A graph of up to four variables, each with an own table over it alone, some with two, and factors over two or three.
-fn graph(rng: &mut Random) -> FactorGraph {
+pub fn graph(rng: &mut Random) -> FactorGraph {
     let n = 1 + rng.below(4);
     let mut builder = FactorGraphBuilder::new((0..n).map(|_| 1 + rng.below(3)).collect()).unwrap();
     let mut kinds = 0;
@@ -45,26 +47,47 @@ fn graph(rng: &mut Random) -> FactorGraph {
     builder.build().unwrap()
 }
 
-/// A problem in which a third of the labels are unknown, with weights of variables.
-fn problem(rng: &mut Random, graph: &FactorGraph, range: f64) -> Problem {
+/// A problem in which a quarter of the labels are unknown, and a quarter one of several, with weights of variables.
+pub fn problem(rng: &mut Random, graph: &FactorGraph, range: f64) -> Problem {
     let mut x = Problem::random(rng, graph, range);
-    x.gold.iter_mut().filter(|_| rng.below(3) == 0).for_each(|label| *label = UNLABELLED);
+    for (gold, &card) in x.gold.iter_mut().zip(graph.cards()) {
+        match rng.below(4) {
+            0 => *gold = UNLABELLED,
+            1 => {
+                let mut set = LabelBits::none(card);
+                set.insert(*gold as usize);
+                set.insert(rng.below(card));
+                *gold = FIRST_SET + x.sets.len() as Label;
+                x.sets.push(set);
+            }
+            _ => {}
+        }
+    }
     x.variables = (0..graph.vars()).map(|_| 3.0 * rng.uniform()).collect();
     x.weight = 1.5;
     x
 }
 
-fn agrees(labels: &[Label], gold: &[Label]) -> bool {
-    labels.iter().zip(gold).all(|(label, gold)| *gold == UNLABELLED || label == gold)
+/// Whether a label is what is known of it.
+fn may(x: &Problem, gold: Label, label: Label) -> bool {
+    match gold.checked_sub(FIRST_SET) {
+        None => label == gold,
+        Some(_) if gold == UNLABELLED => true,
+        Some(set) => x.sets[set as usize].contains(label as usize),
+    }
+}
+
+pub fn agrees(x: &Problem, labels: &[Label]) -> bool {
+    labels.iter().zip(&x.gold).all(|(label, gold)| may(x, *gold, *label))
 }
 
 fn cost(labels: &[Label], gold: &[Label], weights: &[f64]) -> f64 {
     let of = |v: usize| weights.get(v).copied().unwrap_or(1.0);
-    let wrong = (0..labels.len()).filter(|&v| gold[v] != UNLABELLED && labels[v] != gold[v]);
+    let wrong = (0..labels.len()).filter(|&v| gold[v] < FIRST_SET && labels[v] != gold[v]);
     wrong.map(of).sum()
 }
 
-fn log_sum(scores: impl Iterator<Item = f64> + Clone) -> f64 {
+pub fn log_sum(scores: impl Iterator<Item = f64> + Clone) -> f64 {
     let max = scores.clone().fold(f64::NEG_INFINITY, f64::max);
     max + scores.map(|score| (score - max).exp()).sum::<f64>().ln()
 }
@@ -77,10 +100,10 @@ fn softmax_and_max_margin_equal_enumeration() {
         let x = problem(&mut rng, &graph, 2.0);
         let d = Problem::random(&mut rng, &graph, 1.0);
         let all = enumerate(&graph, &x.tables(None, 0.0), &x.own_array(None, 0.0)).ranked;
-        let kept = all.iter().filter(|(_, labels)| agrees(labels, &x.gold)).map(|(score, _)| *score);
+        let kept = all.iter().filter(|(_, labels)| agrees(&x, labels)).map(|(score, _)| *score);
         let dear = all.iter().map(|(score, labels)| score + cost(labels, &x.gold, &x.variables));
 
-        let soft = SoftmaxMargin(PartialLikelihood::new(JunctionTree::default()));
+        let soft = SoftmaxMargin(PartialLikelihood(JunctionTree::default()));
         let (value, ..) = x.evaluate::<f64, _>(&soft, None, 0.0);
         let expected = 1.5 * (log_sum(dear.clone()) - log_sum(kept.clone()));
         assert!(difference(value, expected) < 1e-10, "round {round}: {value} against {expected}");
@@ -118,7 +141,7 @@ fn costs_on_chains_equal_enumeration() {
             let gold = Psi { shared: &tables, own: &own }.score(&chain, &x.gold);
             let expected = 0.5 * (log_sum(dear.clone()) - gold);
             check_chain(&SoftmaxMargin(Likelihood(ForwardBackward)), &x, &d, expected);
-            let partial = SoftmaxMargin(PartialLikelihood::new(ForwardBackward));
+            let partial = SoftmaxMargin(PartialLikelihood(ForwardBackward));
             check_chain(&partial, &x, &d, expected);
             let expected = 0.5 * (dear.fold(f64::NEG_INFINITY, f64::max) - gold);
             check_chain(&MaxMargin(Viterbi), &x, &d, expected);
@@ -148,7 +171,7 @@ fn conditional(x: &Problem, v: usize, counts: impl Fn(usize) -> bool) -> f64 {
         labels[v] = label;
         let (mut sum, mut number) = (0.0, 0);
         x.graph.for_each_factor(|factor| {
-            let known = factor.vars.iter().all(|&v| x.gold[v] != UNLABELLED);
+            let known = factor.vars.iter().all(|&v| x.gold[v] < FIRST_SET);
             if known && factor.vars.contains(&v) && counts(number) {
                 sum += psi.value(&factor, &labels);
             }
@@ -167,7 +190,7 @@ fn local_losses_pass_over_what_has_no_label_and_weigh_variables() {
         let graph = graph(&mut rng);
         let x = problem(&mut rng, &graph, 2.0);
         let d = Problem::random(&mut rng, &graph, 1.0);
-        let labelled: Vec<usize> = (0..graph.vars()).filter(|&v| x.gold[v] != UNLABELLED).collect();
+        let labelled: Vec<usize> = (0..graph.vars()).filter(|&v| x.gold[v] < FIRST_SET).collect();
 
         let loss = Pseudolikelihood::<FactorGraph>::default();
         let sum: f64 = labelled.iter().map(|&v| x.variables[v] * conditional(&x, v, |_| true)).sum();
@@ -199,7 +222,7 @@ fn local_losses_pass_over_what_has_no_label_and_weigh_variables() {
             let alone = alone.build().unwrap();
             let own = plain.own[offset..offset + alone.own_len()].to_vec();
             let shared = plain.shared[..alone.shared_shapes().len()].to_vec();
-            let gold = x.gold.iter().map(|&label| if label == UNLABELLED { 0 } else { label }).collect();
+            let gold = x.gold.iter().map(|&label| if label >= FIRST_SET { 0 } else { label }).collect();
             let piece = Problem { graph: alone, own, shared, gold, ..plain.clone() };
             sum += piece.evaluate::<f64, _>(&Likelihood(JunctionTree::default()), None, 0.0).0;
             // Variables that the factor is not over may have any label.
@@ -227,7 +250,10 @@ fn the_marginal_loss_weighs_variables() {
         let d = Problem::random(&mut rng, &graph, 1.0);
         let answer = x.infer::<Dual, _>(&engine, Some(&d), 1.0);
         let labelled = (0..graph.vars()).filter(|&v| x.gold[v] != UNLABELLED);
-        let mu = |v: usize| answer.nodes.get(graph.cliques().node(v).start + x.gold[v] as usize).re;
+        let mu = |v: usize| -> f64 {
+            let allowed = (0..graph.card(v)).filter(|&label| may(&x, x.gold[v], label as Label));
+            allowed.map(|label| answer.nodes.get(graph.cliques().node(v).start + label).re).sum()
+        };
         let expected: f64 = labelled.map(|v| -1.5 * x.variables[v] * mu(v).ln()).sum();
         let loss = Marginal(engine);
         assert!(difference(x.evaluate::<f64, _>(&loss, None, 0.0).0, expected) < 1e-9);
@@ -246,7 +272,7 @@ fn softmax_margin_with_belief_propagation() {
         let x = problem(&mut rng, &graph, 0.5);
         let d = Problem::random(&mut rng, &graph, 1.0);
         if settles(&engine, &x, &d) {
-            gradient_is_slope(&SoftmaxMargin(PartialLikelihood::new(engine)), &x, &d);
+            gradient_is_slope(&SoftmaxMargin(PartialLikelihood(engine)), &x, &d);
             looked += 1;
         }
     }

@@ -36,7 +36,15 @@ fn problem(vars: usize, node: impl Fn(usize) -> f64, mut equal: impl FnMut() -> 
             }
         }
     });
-    Problem { graph, shared: Vec::new(), own, gold: vec![1; vars], weight: 1.0, variables: Vec::new() }
+    Problem {
+        graph,
+        shared: Vec::new(),
+        own,
+        gold: vec![1; vars],
+        sets: Vec::new(),
+        weight: 1.0,
+        variables: Vec::new(),
+    }
 }
 
 /// Single labels prefer 0, and lead uniform messages there; pairs prefer 1, and the labelling of 1s is the best.

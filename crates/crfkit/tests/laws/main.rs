@@ -17,6 +17,7 @@ mod dense;
 mod derivatives;
 mod engines;
 mod fixed_points;
+mod graph_answers;
 mod graph_derivatives;
 mod graph_losses;
 mod local_losses;

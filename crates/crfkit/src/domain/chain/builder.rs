@@ -3,7 +3,6 @@
 mod known;
 mod merge;
 mod plan;
-mod sets;
 
 use super::lattice::LatticePlan;
 use super::segments;
@@ -17,11 +16,11 @@ use crate::data::sorting::{by_frequency, sorted_labels};
 use crate::data::strings::Strings;
 use crate::domain::check_trained_labels;
 use crate::domain::label_weights::LabelWeights;
-use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, Lattice, NODES};
+use crate::domain::partial::{Sets, gold_of};
+use crate::graph::{Chain, FIRST_SET, Graph, Label, Lattice, NODES};
 use crate::{Error, Place, Result};
 use known::Known;
 pub(super) use known::renumbered;
-use sets::{Sets, gold_of, role_of};
 use std::sync::Arc;
 
 /// Builds a corpus, one sequence after the other.
@@ -204,7 +203,8 @@ impl CorpusBuilder {
         self.observer.columns(templates, sequence, 0, &mut self.alphabet, &mut self.data);
         if !templates.segment.is_empty() {
             let labels = (0..sequence.len()).map(|row| sequence.field(row, label_column));
-            let roles: Vec<_> = labels.map(|label| role_of(label, &self.sets)).collect();
+            let roles: Vec<_> =
+                labels.map(|label| segments::Role::of_gold(label, self.sets.is_some())).collect();
             for tokens in segments::spans(&roles, self.plan.segments.unwrap_or(1)) {
                 self.observer.learn_segment(templates, sequence, tokens, &mut self.alphabet);
             }
@@ -381,13 +381,7 @@ impl CorpusBuilder {
         if labels.is_empty() {
             return Err(Error::Setting("no token of the training data has a label".into()));
         }
-        let bits = |set: &Vec<Label>| {
-            let mut bits = LabelBits::none(labels.len());
-            set.iter().for_each(|label| bits.insert(label_ids[*label as usize] as usize));
-            // A set without a name says nothing.
-            if bits.is_empty() { LabelBits::all(labels.len()) } else { bits }
-        };
-        self.data.set_sets(self.sets.iter().flat_map(|sets| &sets.labels).map(bits).collect());
+        self.data.set_sets(self.sets.iter().flat_map(|sets| sets.bits(&label_ids, labels.len())).collect());
         let lattice = self.plan.lattice(&labels, &mut self.data)?;
         if let Some(standard) = Standard::fit(&mut self.data, self.numbers_as) {
             self.vectors.standard = Some(standard); // otherwise that of a known model stays

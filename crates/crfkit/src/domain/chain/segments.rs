@@ -5,6 +5,7 @@ use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Source};
 use crate::data::template::Templates;
+use crate::domain::partial::{is_unknown, names_of};
 use crate::eval::{Scheme, Side, kind};
 use crate::graph::{Chain, FIRST_SET, Lattice, LongSegment, SegmentLabels, SegmentType};
 use crate::{Error, Place, Result};
@@ -42,6 +43,15 @@ pub(super) struct Role {
 }
 
 impl Role {
+    /// The role of a token with this label, which may stand for several if labels may be `partial`.
+    pub(super) fn of_gold(text: &str, partial: bool) -> Self {
+        match partial {
+            true if is_unknown(text) => Role { begins: true, goes_on: true },
+            true => Role::of(names_of(text)),
+            false => Role::of(std::iter::once(text)),
+        }
+    }
+
     /// The role of a token whose label is one of these.
     pub(super) fn of<'a>(labels: impl Iterator<Item = &'a str>) -> Self {
         labels.fold(Role::default(), |role, label| match goes_on(label) {

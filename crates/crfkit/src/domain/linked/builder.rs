@@ -10,7 +10,8 @@ use crate::data::strings::Strings;
 use crate::data::template::Templates;
 use crate::domain::chain::{Numbers, Standard, VectorLayout, numbers_of_rows};
 use crate::domain::check_trained_labels;
-use crate::graph::Label;
+use crate::domain::partial::{Sets, gold_of};
+use crate::graph::{FIRST_SET, Label, UNLABELLED};
 use crate::{Error, Result};
 
 /// The largest number of label columns. No factorial chain with more could be solved.
@@ -26,6 +27,8 @@ pub struct LinkedBuilder {
     observer: Observer,
     alphabet: Alphabet,
     labels: Vec<Strings>,
+    /// The sets of labels of each label column by their text, if labels may be sets.
+    sets: Vec<Option<Sets>>,
     sequences: Vec<Sequence>,
     /// The numbers of every token; their width is known from the first sequence on.
     vectors: VectorLayout,
@@ -60,11 +63,18 @@ impl LinkedBuilder {
             observer: Observer::default(),
             alphabet: Alphabet::default(),
             labels: vec![Strings::default(); label_columns.len()],
+            sets: label_columns.iter().map(|_| None).collect(),
             label_columns,
             sequences: Vec::new(),
             vectors: VectorLayout::default(),
             numbers_as: Numbers::default(),
         })
+    }
+
+    /// The same builder, for data in which labels may be missing: `?` is any label of its column, and `A|B` is A or B.
+    pub fn with_partial_labels(self) -> Self {
+        let sets = self.sets.iter().map(|_| Some(Sets::default())).collect();
+        LinkedBuilder { sets, ..self }
     }
 
     /// The same builder, for data with numbers in these columns, counted from 0, which are features. A column that the data does not have,
@@ -115,8 +125,10 @@ impl LinkedBuilder {
         }
         let mut gold = Vec::with_capacity(sequence.len() * self.label_columns.len());
         for row in 0..sequence.len() {
-            for (&column, labels) in self.label_columns.iter().zip(&mut self.labels) {
-                gold.push(labels.intern(sequence.field(row, column).as_bytes()));
+            for (&column, (labels, sets)) in
+                self.label_columns.iter().zip(self.labels.iter_mut().zip(&mut self.sets))
+            {
+                gold.push(gold_of(sequence.field(row, column), labels, sets));
             }
         }
         if self.sequences.is_empty() {
@@ -140,6 +152,11 @@ impl LinkedBuilder {
         }
         for (labels, &column) in self.labels.iter().zip(&self.label_columns) {
             check_trained_labels(labels, Some(column as i32))?;
+            if labels.is_empty() {
+                return Err(Error::Setting(format!(
+                    "no token of the training data has a label in column {column} (counted from 0): label some, or leave the column out"
+                )));
+            }
         }
         let mut nodes = vec![0u32; self.alphabet.node.len()];
         let mut pairs = vec![0u32; self.alphabet.pair.len()];
@@ -157,13 +174,23 @@ impl LinkedBuilder {
         self.alphabet.pair = pair;
         let (labels, label_ids): (Vec<_>, Vec<_>) = self.labels.iter().map(sorted_labels).unzip();
         let cards: Vec<usize> = labels.iter().map(Vec::len).collect();
+        // The sets of all columns are one list; `first` is where those of each column begin.
+        let (mut first, mut sets) = (Vec::new(), Vec::new());
+        for ((of_column, ids), &card) in self.sets.iter().zip(&label_ids).zip(&cards) {
+            first.push(sets.len() as Label);
+            sets.extend(of_column.iter().flat_map(|sets| sets.bits(ids, card)));
+        }
         let mut graphs = Graphs::new(&self.links, cards, &self.templates);
         let mut data = Dataset::new();
         data.set_dense(0, self.vectors.dims());
         for Sequence { mut observed, skips, mut gold, weight, token_weights } in self.sequences {
             observed.renumber(&node_ids, &pair_ids);
             for (v, label) in gold.iter_mut().enumerate() {
-                *label = label_ids[v % columns][*label as usize];
+                *label = match *label {
+                    UNLABELLED => UNLABELLED,
+                    set if set >= FIRST_SET => set + first[v % columns],
+                    label => label_ids[v % columns][label as usize],
+                };
             }
             let graph = graphs.graph(gold.len() / columns, &skips)?;
             self.links.add(graph, &observed, &skips, (&gold, weight), &mut data);
@@ -173,6 +200,7 @@ impl LinkedBuilder {
                 data.set_variable_weights(&weights.collect::<Vec<f64>>());
             }
         }
+        data.set_sets(sets);
         data.share_matrix(1..columns); // all labels of a token have its numbers
         self.vectors.standard = Standard::fit(&mut data, self.numbers_as);
         let LinkedBuilder { links, templates, columns, label_columns, alphabet, vectors, .. } = self;

@@ -13,16 +13,16 @@ pub use links::Links;
 
 use super::chain::{StoredVectors, VectorLayout, numbers_of_rows};
 use super::stored::{Origin, check_labels, parse_head, read_alphabet, write_alphabet};
-use super::{Digest, Domain, FORMAT, WeightedModel};
+use super::{Digest, Domain, FORMAT, WeightedModel, allowed_in};
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Source};
 use crate::data::template::Templates;
 use crate::decode::Decode;
 use crate::eval::Scores;
-use crate::graph::FactorGraph;
+use crate::graph::{FactorGraph, Label, LabelBits};
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Features, LabelSet, Names, TableShapes, kept_names};
+use crate::model::{Features, Keep, LabelSet, Names, TableShapes, kept_names};
 use crate::settings::{Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
@@ -101,6 +101,26 @@ impl LinkedDomain {
         let read = read.fold(self.templates.columns_needed, usize::max);
         let labels_are_last = self.label_columns.iter().all(|&column| column >= read);
         if labels_are_last { read } else { self.columns }
+    }
+
+    /// The labels that columns of a sequence allow its variables, where they do not allow all: for each label column a column with `?`,
+    /// a label, or several joined by `|`. Negative columns are counted from the end. It goes to
+    /// [`GraphAnswers::allow`](crate::answers::GraphAnswers::allow).
+    pub fn allowed_in(&self, sequence: &Columns, columns: &[i32]) -> Result<Vec<(usize, LabelBits)>> {
+        let (given, count) = (columns.len(), self.label_columns.len());
+        if given != count {
+            return Err(Error::Setting(format!(
+                "`allowed` names {given} columns, but tokens have {count} labels: name a column for each, in the order of the label columns"
+            )));
+        }
+        let mut sets = Vec::new();
+        for (c, (&column, labels)) in columns.iter().zip(&self.labels).enumerate() {
+            let find = |name: &str| labels.binary_search_by(|label| label.as_str().cmp(name)).ok();
+            let of_column =
+                allowed_in(sequence, column, labels.len(), |name| find(name).map(|k| k as Label))?;
+            sets.extend(of_column.into_iter().map(|(t, set)| (t * count + c, set)));
+        }
+        Ok(sets)
     }
 
     /// The shapes of all tables.
@@ -202,7 +222,9 @@ impl Domain for LinkedDomain {
     }
 
     fn features(&self, data: &Dataset<FactorGraph>, settings: &Settings) -> Features {
-        Features::new(data, self.table_shapes(), settings.kept())
+        // A token whose label is not known may have any.
+        let kept = if data.is_complete() { settings.kept() } else { Keep::All.into() };
+        Features::new(data, self.table_shapes(), kept)
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {

@@ -261,6 +261,8 @@ impl EdgeArrays {
                 place: Place::new(name, number as u64 + 1),
                 nodes: vec![0; end - first],
                 gold,
+                sets: Vec::new(),
+                allowed: Vec::new(),
                 weights: match self.weights.is_empty() {
                     true => vec![1.0; end - first],
                     false => self.weights[first..end].to_vec(),
@@ -329,6 +331,8 @@ impl LabelTable {
                     true => vec![UNLABELLED; labels],
                     false => self.y[row * labels..][..labels].to_vec(),
                 },
+                sets: Vec::new(),
+                allowed: Vec::new(),
                 weights: vec![1.0; labels],
                 weight: 1.0,
                 pieces: vec![None; factors.len()],

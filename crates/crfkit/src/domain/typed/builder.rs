@@ -4,8 +4,9 @@ use super::{FeatureValues, Line, TypedCorpus, TypedDomain, TypedGraph, Types};
 use crate::data::dataset::Dataset;
 use crate::data::sorting::by_frequency;
 use crate::data::strings::Strings;
-use crate::graph::{FactorGraph, Graph};
+use crate::graph::{FIRST_SET, FactorGraph, Graph, Label, LabelBits, UNLABELLED};
 use crate::{Error, Place, Result};
+use std::collections::HashMap;
 
 /// Builds a corpus, one line after the other.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub struct TypedBuilder {
     types: Option<Types>,
     names: Vec<Strings>,
     data: Dataset<FactorGraph>,
+    /// The number of each set of labels that a gold label stands for.
+    sets: HashMap<LabelBits, Label>,
     structures: Structures,
     /// Whether the nodes of every graph share their features, if there is a graph.
     shared: Option<bool>,
@@ -22,7 +25,7 @@ impl Default for TypedBuilder {
     /// A builder that has read nothing yet.
     fn default() -> Self {
         let (names, data, structures) = (Vec::new(), Dataset::new(), Structures::default());
-        TypedBuilder { types: None, names, data, structures, shared: None }
+        TypedBuilder { types: None, names, data, sets: HashMap::new(), structures, shared: None }
     }
 }
 
@@ -53,6 +56,7 @@ impl TypedBuilder {
         let Some(types) = &self.types else {
             return Err(Error::input(graph.place, "a graph, but no types yet: declare them first"));
         };
+        graph.check_free()?;
         // A weight of 0 means that the graph is left out.
         if graph.weight == 0.0 {
             return Ok(());
@@ -70,7 +74,15 @@ impl TypedBuilder {
         let stored =
             |(k, (kind, features))| (kind, (!shared || k == 0 || k >= graph.nodes.len()).then_some(features));
         observe(members.map(stored), types, number, &mut self.data);
-        self.data.finish_example(structure, graph.gold, graph.weight);
+        let mut number = |gold: Label| match gold.checked_sub(FIRST_SET).filter(|_| gold != UNLABELLED) {
+            None => gold,
+            Some(set) => {
+                let next = FIRST_SET + self.sets.len() as Label;
+                *self.sets.entry(graph.sets[set as usize].clone()).or_insert(next)
+            }
+        };
+        let gold: Vec<Label> = graph.gold.iter().map(|&gold| number(gold)).collect();
+        self.data.finish_example(structure, gold, graph.weight);
         self.data.set_variable_weights(&graph.weights);
         self.names.iter().try_for_each(|names| names.check_room("the names of features"))
     }
@@ -78,7 +90,7 @@ impl TypedBuilder {
     /// Drops named features that occur fewer than `min_count` times, numbers the others by frequency, and returns the
     /// corpus.
     pub fn finish(self, min_count: u32) -> Result<TypedCorpus> {
-        let TypedBuilder { types, names, mut data, shared, .. } = self;
+        let TypedBuilder { types, names, mut data, sets, shared, .. } = self;
         let (Some(types), false) = (types, data.is_empty()) else {
             return Err(Error::Setting("there is no graph to learn from whose weight is above 0".into()));
         };
@@ -99,6 +111,9 @@ impl TypedBuilder {
             Some(name) => numbers[kind][name].map(|new: u32| first[kind] as u32 + new),
         };
         data.renumber(|label| label, renumber, FactorGraph::clone);
+        let mut sets: Vec<(Label, LabelBits)> = sets.into_iter().map(|(set, number)| (number, set)).collect();
+        sets.sort_unstable_by_key(|(number, _)| *number);
+        data.set_sets(sets.into_iter().map(|(_, set)| set).collect());
         if shared == Some(true) {
             data.make_matrices(&[(0..types.nodes().len(), types.first_named(0))]);
         } else {

@@ -2,7 +2,7 @@
 
 use super::{FeatureValues, Types};
 use crate::data::text::excerpt;
-use crate::graph::{FactorGraph, FactorGraphBuilder, Label, PieceHint};
+use crate::graph::{FactorGraph, FactorGraphBuilder, Label, LabelBits, PieceHint};
 use crate::{Error, Place, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
@@ -33,8 +33,13 @@ pub struct TypedGraph {
     pub(crate) place: Place,
     /// The type of each node.
     pub nodes: Vec<usize>,
-    /// The gold label of each node, or [`UNLABELLED`](crate::graph::UNLABELLED).
+    /// The gold label of each node, or [`UNLABELLED`](crate::graph::UNLABELLED), or [`FIRST_SET`](crate::graph::FIRST_SET) + n if it is one
+    /// of set n.
     pub gold: Vec<Label>,
+    /// The sets of labels that some gold labels stand for.
+    pub(crate) sets: Vec<LabelBits>,
+    /// The labels that some nodes are restricted to when the graph is labelled.
+    pub(crate) allowed: Vec<(usize, LabelBits)>,
     /// The weight of each node.
     pub weights: Vec<f64>,
     /// The weight of the graph.
@@ -108,7 +113,7 @@ impl TypedGraph {
     }
 
     fn add_node(&mut self, node: WrittenNode, types: &Types) -> std::result::Result<(), String> {
-        let WrittenNode { of, label, weight, features, dense } = node;
+        let WrittenNode { of, label, allowed, weight, features, dense } = node;
         let weight = weight.unwrap_or(1.0);
         check_weight(weight)?;
         let kind = find(types, &of, 0..types.nodes().len())?;
@@ -118,10 +123,17 @@ impl TypedGraph {
                 format!("`{}` is not a label of `{}`: {labels}", excerpt(&name), excerpt(&of))
             })
         };
-        let label = label.map(find).transpose()?;
-        self.push_node(kind, label, FeatureValues { named: features.0, dense }, types)?;
-        self.weights[self.nodes.len() - 1] = weight;
-        Ok(())
+        let numbers = |names: Option<Names>| -> std::result::Result<Option<Vec<Label>>, String> {
+            names.map(|Names(names)| names.into_iter().map(find).collect()).transpose()
+        };
+        let (labels, allowed) = (numbers(label)?, numbers(allowed)?);
+        self.push_node(kind, None, FeatureValues { named: features.0, dense }, types)?;
+        let node = self.nodes.len() - 1;
+        self.weights[node] = weight;
+        if let Some(labels) = labels {
+            self.set_labels(node, &labels, types)?;
+        }
+        allowed.map_or(Ok(()), |allowed| self.restrict(node, &allowed, types))
     }
 
     fn add_factor(&mut self, factor: WrittenFactor, types: &Types) -> std::result::Result<(), String> {
@@ -204,7 +216,8 @@ struct Written {
 struct WrittenNode {
     #[serde(rename = "type")]
     of: String,
-    label: Option<Name>,
+    label: Option<Names>,
+    allowed: Option<Names>,
     weight: Option<f64>,
     #[serde(default)]
     features: Named,
@@ -244,6 +257,35 @@ impl<'de> Deserialize<'de> for Name {
             }
         }
         from.deserialize_any(Label)
+    }
+}
+
+/// A name, or a list of names.
+struct Names(Vec<Name>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Labels;
+        impl<'de> Visitor<'de> for Labels {
+            type Value = Names;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a name or a number, or a list of them")
+            }
+            fn visit_str<E>(self, name: &str) -> std::result::Result<Names, E> {
+                Ok(Names(vec![Name(name.into())]))
+            }
+            fn visit_u64<E>(self, number: u64) -> std::result::Result<Names, E> {
+                Ok(Names(vec![Name(number.to_string())]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = list.next_element::<Name>()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+        from.deserialize_any(Labels)
     }
 }
 

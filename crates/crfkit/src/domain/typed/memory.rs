@@ -4,7 +4,7 @@ use super::line::{MAX_NUMBERS, MAX_VALUE};
 use super::{TypedGraph, Types};
 use crate::data::columns::wrong_weight;
 use crate::data::text::excerpt;
-use crate::graph::{Label, UNLABELLED};
+use crate::graph::{FIRST_SET, Label, LabelBits, UNLABELLED};
 use crate::{Error, Place, Result};
 
 /// The features of a node or factor.
@@ -54,6 +54,25 @@ impl<'a> TypedGraphBuilder<'a> {
         let number = self.graph.nodes.len();
         let added = self.graph.push_node(kind, label, features, self.types);
         added.map(|()| number).map_err(|why| self.refuse(format!("node {number}: {why}")))
+    }
+
+    /// Says that the label of a node is one of these; one of them if it is known, and all if nothing is known. None is an error.
+    pub fn labels(&mut self, node: usize, labels: &[Label]) -> Result<()> {
+        let set = match node < self.graph.nodes.len() {
+            true => self.graph.set_labels(node, labels, self.types),
+            false => Err(format!("there is no such node: there are {}", self.graph.nodes.len())),
+        };
+        set.map_err(|why| self.refuse(format!("node {node}: {why}")))
+    }
+
+    /// Restricts a node to these labels when the graph is labelled: labels and probabilities are then conditional on them. A single label
+    /// fixes it; none is an error.
+    pub fn allow(&mut self, node: usize, labels: &[Label]) -> Result<()> {
+        let set = match node < self.graph.nodes.len() {
+            true => self.graph.restrict(node, labels, self.types),
+            false => Err(format!("there is no such node: there are {}", self.graph.nodes.len())),
+        };
+        set.map_err(|why| self.refuse(format!("node {node}: {why}")))
     }
 
     /// Adds a factor of a type over nodes of the types that it is declared over.
@@ -110,6 +129,8 @@ impl TypedGraph {
             place,
             nodes: Vec::new(),
             gold: Vec::new(),
+            sets: Vec::new(),
+            allowed: Vec::new(),
             weights: Vec::new(),
             weight: 1.0,
             factors: Vec::new(),
@@ -127,16 +148,67 @@ impl TypedGraph {
         features: FeatureValues,
         types: &Types,
     ) -> std::result::Result<(), String> {
-        let Some(of) = types.nodes().get(kind) else {
+        if kind >= types.nodes().len() {
             return Err(format!("there is no type {kind} of nodes"));
-        };
-        if let Some(label) = label.filter(|&label| label as usize >= of.labels.len()) {
-            return Err(format!("label {label}, but `{}` has {}", excerpt(&of.name), of.labels.len()));
+        }
+        if let Some(label) = label {
+            types.label_bits(kind, &[label])?;
         }
         self.nodes.push(kind);
         self.gold.push(label.unwrap_or(UNLABELLED));
         self.weights.push(1.0);
         self.observe(kind, features, types)
+    }
+
+    /// Says that the label of a node is one of these, if its type has them.
+    pub(super) fn set_labels(
+        &mut self,
+        node: usize,
+        labels: &[Label],
+        types: &Types,
+    ) -> std::result::Result<(), String> {
+        let set = types.label_bits(self.nodes[node], labels)?;
+        let all = types.nodes()[self.nodes[node]].labels.len();
+        let mut members = (0..all).filter(|&label| set.contains(label));
+        self.gold[node] = match (members.next(), members.next(), members.count()) {
+            (Some(label), None, _) => label as Label,
+            (_, _, more) if more + 2 == all => UNLABELLED,
+            _ => {
+                self.sets.push(set);
+                FIRST_SET + self.sets.len() as Label - 1
+            }
+        };
+        Ok(())
+    }
+
+    /// Restricts a node to these labels, if its type has them.
+    pub(super) fn restrict(
+        &mut self,
+        node: usize,
+        labels: &[Label],
+        types: &Types,
+    ) -> std::result::Result<(), String> {
+        let mut set = types.label_bits(self.nodes[node], labels)?;
+        let before = self.allowed.iter().filter(|(other, _)| *other == node);
+        before.for_each(|(_, other)| set.meet(other));
+        if set.is_empty() {
+            return Err("no label is allowed both times: restrict it once".into());
+        }
+        self.allowed.push((node, set));
+        Ok(())
+    }
+
+    /// Rejects a graph whose labels are restricted, as one to learn from: only answers can be restricted.
+    pub(super) fn check_free(&self) -> Result<()> {
+        match self.allowed.first() {
+            None => Ok(()),
+            Some((node, _)) => Err(Error::input(
+                self.place.clone(),
+                format!(
+                    "node {node}: `allowed` restricts the answers of a model: in training data, give what is known as `label`"
+                ),
+            )),
+        }
     }
 
     /// Adds a factor, if its nodes and features are such as its type has. Its piece is added by the caller.
@@ -203,5 +275,25 @@ impl TypedGraph {
             )),
             false => Ok(()),
         }
+    }
+}
+
+impl Types {
+    /// The set of these labels of a node type. It is an error if it does not have one of them, or if there are none.
+    pub(super) fn label_bits(&self, kind: usize, labels: &[Label]) -> std::result::Result<LabelBits, String> {
+        let of = &self.nodes()[kind];
+        let mut bits = LabelBits::none(of.labels.len());
+        if labels.is_empty() {
+            return Err(
+                "an empty list of labels: name at least one, or leave it out if nothing is known".into()
+            );
+        }
+        for &label in labels {
+            if label as usize >= of.labels.len() {
+                return Err(format!("label {label}, but `{}` has {}", excerpt(&of.name), of.labels.len()));
+            }
+            bits.insert(label as usize);
+        }
+        Ok(bits)
     }
 }

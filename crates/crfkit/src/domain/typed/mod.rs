@@ -27,7 +27,7 @@ use crate::data::dataset::Dataset;
 use crate::data::strings::Strings;
 use crate::data::text::excerpt;
 use crate::eval::Scores;
-use crate::graph::{FactorGraph, Graph, UNLABELLED};
+use crate::graph::{FIRST_SET, FactorGraph, Graph, LabelBits};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, Keep, LabelSet, Names, TableShapes, WeightPart, is_text, kept_names};
 use crate::settings::{Init, Kind, Settings};
@@ -108,9 +108,14 @@ impl Domain for TypedDomain {
         graph.place.clone()
     }
 
+    fn allowed(graph: &TypedGraph) -> &[(usize, LabelBits)] {
+        &graph.allowed
+    }
+
     fn truth<'a>(&'a self, graph: &'a TypedGraph) -> Result<Truth<'a>> {
         let name = |(&kind, &label): (&usize, &u32)| {
-            (label != UNLABELLED)
+            // One of several is not scored, like one that is not known.
+            (label < FIRST_SET)
                 .then(|| Cow::Borrowed(self.types.nodes()[kind].labels[label as usize].as_str()))
         };
         Ok(Truth { labels: graph.nodes.iter().zip(&graph.gold).map(name).collect(), known: Vec::new() })

@@ -136,6 +136,7 @@ fn new_builder(args: &TrainArgs, first: &Columns) -> Result<LinkedBuilder> {
     }
     let builder = LinkedBuilder::new(links(args)?, templates, columns, labels)?;
     let builder = builder.with_dense_columns(args.dense_columns())?;
+    let builder = if args.partial_labels { builder.with_partial_labels() } else { builder };
     Ok(match args.scaling {
         _ if args.standardise => builder.standardise(),
         Scaling::None => builder.without_centring(),
