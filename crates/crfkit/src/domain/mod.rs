@@ -21,6 +21,7 @@ mod corpus;
 mod dev;
 mod digest;
 mod file;
+mod label_sets;
 mod label_weights;
 mod model;
 mod objective;
@@ -33,6 +34,7 @@ pub(crate) use digest::Digest;
 pub use file::EncodedModel;
 pub use file::StoredKind;
 pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, read_file};
+pub(crate) use label_sets::sole_label;
 pub use model::WeightedModel;
 pub use objective::ModelGraph;
 #[doc(hidden)]

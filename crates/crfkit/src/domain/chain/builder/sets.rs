@@ -2,6 +2,7 @@
 
 use crate::data::strings::Strings;
 use crate::domain::chain::segments::Role;
+use crate::domain::label_sets::{is_unknown, names_of};
 use crate::graph::{FIRST_SET, Label, UNLABELLED};
 use std::collections::HashMap;
 
@@ -11,9 +12,6 @@ pub(super) struct Sets {
     pub(super) numbers: HashMap<String, Label>,
     pub(super) labels: Vec<Vec<Label>>,
 }
-
-/// The label of a token of which nothing is known.
-const UNKNOWN: &str = "?";
 
 impl Sets {
     /// Adds a set, which must be new, and returns its number.
@@ -32,16 +30,6 @@ pub(super) fn role_of(text: &str, sets: &Option<Sets>) -> Role {
         Some(_) => Role::of(names_of(text)),
         None => Role::of(std::iter::once(text)),
     }
-}
-
-/// The names in a set.
-fn names_of(text: &str) -> impl Iterator<Item = &str> {
-    text.split('|').filter(|name| !name.is_empty())
-}
-
-/// Whether any label is possible: alone, or as one of several.
-fn is_unknown(text: &str) -> bool {
-    names_of(text).any(|name| name == UNKNOWN)
 }
 
 /// The number of a label, or of what is known about it.
