@@ -236,6 +236,7 @@ const EVAL: &[Flag] = &[
     flag("inference", LOOPY, EXACT_CHAINS),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
+    flag("partial-labels", &[Chain, Counts], "only plain chains learn from sets of labels"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
 ];
 

@@ -167,7 +167,7 @@ pub struct EvalArgs {
     pub masks: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode", "constraint", "calibration"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode", "constraint", "partial_labels", "calibration"])]
     pub predicted: Option<PathBuf>,
 
     /// Compare with other predictions of the same data, in this file: the difference of the scores with its 95 % interval and p-value, by
@@ -190,6 +190,10 @@ pub struct EvalArgs {
     /// Rules on labels: none, a chunk notation, or a file of rules [default: those stored in the model]
     #[arg(long, value_name = "none|iob2|iobes|FILE")]
     pub constraint: Option<PathBuf>,
+
+    /// Labels may be missing: tokens with ? or with one of several labels (B-PER|B-ORG) are not compared
+    #[arg(long)]
+    pub partial_labels: bool,
 
     /// Show how well probabilities agree with accuracies: a reliability table and the expected calibration error
     #[arg(long)]

@@ -182,9 +182,9 @@ pub struct InputArgs {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 
-    /// CoNLL-U fields that become the columns of a token
-    #[arg(long, value_name = "NAMES", default_value_t)]
-    pub fields: Fields,
+    /// CoNLL-U fields that become the columns of a token [default: those that the model was trained on; in training form,upos]
+    #[arg(long, value_name = "NAMES")]
+    pub fields: Option<Fields>,
 
     /// Convert chunk labels to this notation: those of the data in training and evaluation, the predicted ones in tag
     #[arg(long, value_name = "NAME", value_parser = named::<Scheme>(&Scheme::NAMES))]
@@ -214,8 +214,7 @@ pub struct InputArgs {
 impl InputArgs {
     /// How files are read.
     pub fn reading(&self, label_column: Option<i32>) -> Reading {
-        let (format, fields, encoding, scheme) =
-            (self.format, self.fields.clone(), self.encoding, self.scheme);
+        let (format, fields, encoding, scheme) = (self.format, self.fields, self.encoding, self.scheme);
         let (weight_column, vectors) = (self.weight_column, self.vectors.first().cloned());
         Reading {
             format,

@@ -1,6 +1,6 @@
 //! `crfkit cv`: scores by cross-validation.
 
-use super::train::data::{TrainingData, read_dev};
+use super::train::data::{TrainingData, new_dev, read_dev};
 use super::train::{StartModels, check, kind};
 use crate::args::{CvArgs, Folds, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
@@ -62,7 +62,7 @@ pub fn data_paths(args: &TrainArgs) -> Vec<PathBuf> {
 
 /// The examples of the training data that a model is not trained on.
 pub fn held_out<D: TrainingData>(args: &TrainArgs, domain: &D, part: TrainingPart) -> Result<Dev<D>> {
-    let mut test = Dev::new(domain);
+    let mut test = new_dev(args, domain);
     let mut reading = args.clone();
     (reading.grid.dev_images, reading.grid.dev_masks) = (args.grid.images.clone(), args.grid.masks.clone());
     let mut example = 0;
@@ -82,7 +82,10 @@ pub fn held_out<D: TrainingData>(args: &TrainArgs, domain: &D, part: TrainingPar
 /// The scores of a model on a test set.
 pub fn scores_on<D: TrainingData>(model: &WeightedModel<D>, test: &Dev<D>, threads: usize) -> Result<Scores> {
     let judged = test.judge(&model.domain, &model.features, &model.weights, &model.settings, threads)?;
-    Ok(model.domain.scores(&judged))
+    match judged.overall().total {
+        0 => Err(usage("the held-out data has no gold label to compare with: label more of it")),
+        _ => Ok(model.domain.scores(&judged)),
+    }
 }
 
 fn cross<D: TrainingData>(args: &CvArgs) -> Result<Vec<Scores>> {

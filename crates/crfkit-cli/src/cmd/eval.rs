@@ -23,7 +23,8 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     let text = match &args.predicted {
         Some(predicted) => predicted::scores(args, predicted)?,
         None => {
-            let limits = Limits { constraint: args.constraint.as_deref(), ..Limits::default() };
+            let (constraint, partial) = (args.constraint.as_deref(), args.partial_labels);
+            let limits = Limits { constraint, partial, ..Limits::default() };
             with_models(&args.model, limits, Evaluate(args))??
         }
     };

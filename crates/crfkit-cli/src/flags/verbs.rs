@@ -27,8 +27,7 @@ pub(super) const RANK: &[Flag] = &[
 
 /// The flags of `train` that a command which trains several models rejects. Its help does not show them.
 pub fn single_run(command: &str) -> impl Iterator<Item = &'static str> + use<> {
-    let single: &'static [&'static str] =
-        &["log", "report", "checkpoint", "seconds", "partial-labels", "calibrate"];
+    let single: &'static [&'static str] = &["log", "report", "checkpoint", "seconds", "calibrate"];
     let more: &'static [&'static str] = if command == "cv" { &["model", "shrink", "precision"] } else { &[] };
     single.iter().chain(more).copied()
 }

@@ -5,7 +5,7 @@ mod answers;
 use super::layout::brackets;
 use super::reasons::explain_mistakes;
 use super::repeat::repeat_rows;
-use super::{Door, InputPlace, Inputs, RowFile, Wanted, note_rough};
+use super::{Door, InputPlace, Inputs, RowFile, Trained, Wanted, note_rough};
 use crate::args::{Format, Output};
 use crate::error::usage;
 use crate::flags::ModelKind;
@@ -17,7 +17,7 @@ use crfkit::data::columns::Columns;
 use crfkit::data::rows::RowFormat;
 use crfkit::eval::is_chunked;
 use crfkit::graph::Label;
-use crfkit::linked::{LinkedModel, LinkedTagger, Links};
+use crfkit::linked::{LinkedDomain, LinkedModel, LinkedTagger, Links};
 use crfkit::tag::Judgement;
 use crfkit_report::Samples;
 use serde_json::{Value, json};
@@ -63,7 +63,9 @@ impl Door for LinkedModel {
         let InputPlace::File(path) = &inputs.place else {
             anyhow::bail!("a model of sequences: apply it to a file, without --images")
         };
-        let reading = &inputs.reading;
+        let LinkedDomain { fields, columns, .. } = &self.domain;
+        let trained = Trained { fields: *fields, columns: Some(*columns) };
+        let reading = &inputs.reading.of_model(path, &trained)?;
         let Some(format) = reading.rows_of(path, Format::Columns) else {
             return Err(usage("this model was trained on columns: use --format columns"));
         };

@@ -18,7 +18,7 @@ pub use graphs::{GraphFile, is_archive, read_arrays};
 pub use images::{PictureFile, grid_samples, list_images, picture_pairs, read_mask, read_picture};
 pub use layout::Echo;
 pub use open::{Feed, is_stdin, name, open_model, open_text, read_text};
-pub use rows::{Reading, RowFile, TextCut, VectorFile};
+pub use rows::{Reading, RowFile, TextCut, Trained, VectorFile};
 pub use sequences::{SequenceReader, templates};
 
 use crate::args::{Marginals, Output, RankBy};

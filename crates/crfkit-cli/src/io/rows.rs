@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 pub struct Reading {
     /// The format that was asked for.
     pub format: Option<Format>,
-    /// The fields of CoNLL-U that make columns.
-    pub fields: Fields,
+    /// The fields of CoNLL-U that make columns; `None` for those of the model, and in training for the default ones.
+    pub fields: Option<Fields>,
     /// Character encoding.
     pub encoding: Encoding,
     /// The notation that chunk labels are converted to.
@@ -67,6 +67,46 @@ impl Reading {
         }
     }
 
+    /// How the data of a model is read: CoNLL-U with the fields that the model was trained on, unless others are named. As many must be
+    /// named, because templates know columns by their numbers only.
+    pub fn of_model(&self, path: &Path, trained: &Trained) -> Result<Self> {
+        let weights = [self.weight_column, self.token_weight_column].into_iter().flatten().count();
+        let free = self.more_columns > 0 || self.label_column.is_some() || self.ignores_more();
+        let wrong = match (self.fields, trained.fields) {
+            _ if self.format_of(path, Format::Columns) != Format::Conllu => None,
+            (Some(named), Some(fields)) => {
+                let (found, count) = (named.count().saturating_sub(weights), fields.count());
+                let fits = found == count || free && found > count;
+                (!fits).then(|| {
+                    format!(
+                        "--fields names {found} fields, but the model was trained on {count}: {fields}; leave it out, or name as many"
+                    )
+                })
+            }
+            (None, Some(fields)) => (weights > 0).then(|| {
+                format!(
+                    "the model was trained on the fields {fields}, of which none is a weight: name the fields of this data with --fields"
+                )
+            }),
+            (None, None) => trained.columns.filter(|&columns| columns != Fields::default().count()).map(|columns| {
+                format!(
+                    "{}: the model was trained on {columns} columns, and does not say which fields of CoNLL-U they are: name them with --fields",
+                    name(path)
+                )
+            }),
+            (Some(_), None) => None,
+        };
+        match wrong {
+            Some(message) => Err(Error::Setting(message)),
+            None => Ok(Reading { fields: self.fields.or(trained.fields), ..self.clone() }),
+        }
+    }
+
+    /// Whether columns that the training data did not have are accepted.
+    fn ignores_more(&self) -> bool {
+        self.extra_columns == Some(ExtraColumns::Ignore)
+    }
+
     /// The format of a file whose tokens are rows; `None` for attribute lists.
     pub fn rows_of(&self, path: &Path, usual: Format) -> Option<RowFormat> {
         match (self.text, self.format_of(path, usual)) {
@@ -75,9 +115,18 @@ impl Reading {
             (Some(TextCut::Sentences), _) => Some(RowFormat::Sentences),
             (None, Format::Columns) => Some(RowFormat::Columns),
             (None, Format::Json) => Some(RowFormat::Json),
-            (None, Format::Conllu) => Some(RowFormat::Conllu(self.fields.clone())),
+            (None, Format::Conllu) => Some(RowFormat::Conllu(self.fields.unwrap_or_default())),
         }
     }
+}
+
+/// What a model knows of the columns of its training data.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trained {
+    /// The fields of CoNLL-U that they are.
+    pub fields: Option<Fields>,
+    /// Their number.
+    pub columns: Option<usize>,
 }
 
 /// The sequences of a file whose tokens are rows.
@@ -96,6 +145,8 @@ pub struct RowFile {
     vectors: Option<VectorFile>,
     /// The columns of the weights of sequences and of tokens.
     weights: [Option<i32>; 2],
+    /// Whether the rows say which fields of CoNLL-U they are: in training.
+    named: bool,
 }
 
 /// The vectors of a file of tokens, in the same order.
@@ -144,14 +195,16 @@ impl RowFile {
             labels,
             vectors: reading.vectors.as_deref().map(|vectors| VectorFile::open(vectors, path)).transpose()?,
             weights: [reading.weight_column, reading.token_weight_column],
+            named: true,
         })
     }
 
-    /// Rejects rows with more columns than the training data had, unless they are wanted.
+    /// For a model: rejects rows with more columns than the training data had, unless they are wanted. Which fields of CoNLL-U they are has
+    /// been settled by [`Reading::of_model`].
     pub fn at_most(self, columns: Option<usize>, reading: &Reading) -> Self {
-        let free = reading.extra_columns == Some(ExtraColumns::Ignore) || reading.label_column.is_some();
+        let free = reading.ignores_more() || reading.label_column.is_some();
         let most = columns.filter(|_| !free).map_or(usize::MAX, |columns| columns + reading.more_columns);
-        RowFile { most, ..self }
+        RowFile { most, named: false, ..self }
     }
 
     /// Says where labels are, for their conversion; what was said before holds.
@@ -166,6 +219,9 @@ impl RowFile {
     pub fn read(&mut self, rows: &mut Columns) -> Result<bool> {
         let mut memory = if self.vectors.is_some() { rows.take_vectors() } else { Vectors::default() };
         let read = self.rows.read(rows)?;
+        if !self.named {
+            rows.set_fields(None);
+        }
         if let Some(vectors) = &mut self.vectors
             && vectors.read(read, rows.len(), &mut memory, || rows.place(0))?
         {

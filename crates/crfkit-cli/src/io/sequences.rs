@@ -3,7 +3,7 @@
 use super::layout::RowLayout;
 use super::reasons::explain_mistakes;
 use super::repeat::{repeat_attributes, repeat_rows};
-use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, VectorFile, Wanted, name, read_text};
+use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, Trained, VectorFile, Wanted, name, read_text};
 use crate::args::{Format, RankBy, TrainArgs};
 use crate::flags::ModelKind;
 use crate::paths::{Named, check_inputs_kept, outputs};
@@ -183,6 +183,18 @@ fn check_label_is_last(models: &Ensemble) -> Result<()> {
     }
 }
 
+/// How the data of these models is read.
+fn reading_of(models: &Ensemble, path: &Path, reading: &Reading) -> Result<Reading> {
+    let fields = models.members()[0].fields();
+    if reading.fields.is_none() && models.members().iter().any(|member| member.fields() != fields) {
+        anyhow::bail!(
+            "the models were trained on different fields of CoNLL-U: name the fields of this data with --fields"
+        );
+    }
+    let trained = Trained { fields, columns: models.columns() };
+    Ok(reading.of_model(path, &trained)?)
+}
+
 impl Door for Ensemble {
     type Source = SequenceReader;
     const NOTHING: &'static str = "no sequence in it";
@@ -198,7 +210,7 @@ impl Door for Ensemble {
         let InputPlace::File(path) = &inputs.place else {
             anyhow::bail!("a model of sequences: apply it to a file, without --images")
         };
-        let (trained, reading) = (format_of(&self.members()[0]), &inputs.reading);
+        let (trained, reading) = (format_of(&self.members()[0]), &reading_of(self, path, &inputs.reading)?);
         if self.members().iter().any(|member| format_of(member) != trained) {
             anyhow::bail!(
                 "models that label together must be trained on one format of data: columns, or attributes"
@@ -302,7 +314,8 @@ impl Door for Ensemble {
         let gold = chunks(&gold);
         let found: Vec<&str> = labels.iter().map(|&label| self.labels()[label as usize].as_str()).collect();
         let marks = ChunkLabels::new(self.labels());
-        for (tokens, kind) in chunks(&found) {
+        let known = |token: usize| truth.labels[token].is_some();
+        for (tokens, kind) in chunks(&found).into_iter().filter(|(tokens, _)| tokens.clone().all(known)) {
             let right = gold.contains(&(tokens.clone(), kind));
             of_chunks.add(tagger.chunk_probability(&marks, tokens, kind), right);
         }

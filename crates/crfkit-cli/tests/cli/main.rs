@@ -11,6 +11,7 @@ mod empirical;
 mod explore;
 #[cfg(unix)]
 mod faults;
+mod fields;
 mod formats;
 mod grids;
 mod linked;

@@ -3,6 +3,7 @@
 use crate::common;
 
 use common::{crfkit, demo, failure, json_lines, output, scratch};
+use serde_json::json;
 use std::fs;
 
 /// The most doubtful come first, whatever the number of threads and of those that are kept.
@@ -85,7 +86,7 @@ fn folds_are_the_same_for_any_number_of_threads() {
 fn the_help_has_no_flags_of_a_single_run() {
     for (command, absent) in [("cv", "--precision"), ("search", "--checkpoint")] {
         let help = output(crfkit().args([command, "--help"]));
-        for flag in ["--log", "--report <", "--seconds", "--partial-labels", "--calibrate", absent] {
+        for flag in ["--log", "--report <", "--seconds", "--calibrate", absent] {
             assert!(!help.contains(&format!("  {flag}")), "{command} {flag}");
         }
         assert!(help.contains("--sigma") && !help.contains("[not: ]"), "{command}");
@@ -249,4 +250,53 @@ fn a_temperature_is_fitted() {
             .arg(path("counts")),
     );
     assert!(failure(&mut calibrate("counts", "x"), 1).contains("only models of plain chains with weights"));
+}
+
+/// Labels may be missing: models learn from what is known, and are compared on the tokens that have exactly one label.
+#[test]
+fn missing_labels_are_not_compared() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    let text = fs::read_to_string(demo().join("small.tsv")).unwrap();
+    let (mut known, mut partial, mut number) = (0u64, String::new(), 0);
+    for line in text.split_inclusive("\n\n").take(80).flat_map(str::lines) {
+        let Some((word, label)) = line.split_once('\t') else {
+            partial.push('\n');
+            continue;
+        };
+        number += 1;
+        known += u64::from(number % 5 > 1);
+        let label = match number % 5 {
+            0 => "?".into(),
+            1 => format!("{label}|OTHER"),
+            2 => format!("{label}|{label}"),
+            _ => label.to_owned(),
+        };
+        partial += &format!("{word}\t{label}\n");
+    }
+    fs::write(path("partial.tsv"), partial).unwrap();
+    let train = ["--partial-labels", "--optimizer", "lbfgs", "--passes", "8", "--quiet", "--output", "json"];
+    let mut cv = crfkit();
+    let scores =
+        &json_lines(&output(cv.args(["cv", "--folds", "4"]).args(train).arg(path("partial.tsv"))))[0];
+    let tokens = scores["folds"].as_array().unwrap().iter().map(|fold| fold["tokens"].as_u64().unwrap());
+    assert_eq!(tokens.sum::<u64>(), known);
+    // The score of search is that of eval.
+    let mut search = crfkit();
+    search.args(["search", "-m"]).arg(path("model")).args(train).args(["--sigma", "1"]).arg("--dev");
+    search.arg(path("partial.tsv")).arg(path("partial.tsv"));
+    let point = &json_lines(&output(&mut search))[0];
+    let eval = |arguments: &[&str]| {
+        let mut eval = crfkit();
+        eval.args(["eval", "--json", "-m"]).arg(path("model")).args(arguments).arg(path("partial.tsv"));
+        json_lines(&output(&mut eval))[0].clone()
+    };
+    let partial = eval(&["--partial-labels"]);
+    assert_eq!((&partial["tokens"], &partial["f1"]), (&json!(known), &point["score"]));
+    assert!(eval(&[])["f1"].as_f64() < partial["f1"].as_f64());
+    // Of data without any label there are no scores.
+    fs::write(path("none.tsv"), "cups\t?\n\n".repeat(3)).unwrap();
+    let mut search = crfkit();
+    search.arg("search").args(train).arg("--dev").arg(path("none.tsv")).arg(path("partial.tsv"));
+    assert!(failure(&mut search, 2).contains("no gold label to compare with"));
 }

@@ -153,7 +153,7 @@ impl GridTask {
         let alone = task(train, &test, false)?;
         let settings = Settings { optimizer: Method::Lbfgs, ..Settings::default() };
         let zeros = vec![0.0; alone.features.dim()];
-        let mut start = alone.learn(PartialLikelihood(Tree), &settings, zeros, &|_| 0.0)?.theta;
+        let mut start = alone.learn(PartialLikelihood::new(Tree), &settings, zeros, &|_| 0.0)?.theta;
         let task = task(train, &test, true)?;
         start.resize(task.features.dim(), 0.5);
         Ok(GridTask { task, start, test })

@@ -71,8 +71,8 @@ fn run(context: &Context) -> Result<Outcome> {
         let learn = |name: &str| {
             let settings = method(name, c, 1, form);
             match c {
-                0 => task.learn(PartialLikelihood(LBP), &settings, start.clone(), &blind),
-                1 => task.learn(PartialLikelihood(MF), &settings, start.clone(), &blind),
+                0 => task.learn(PartialLikelihood::new(LBP), &settings, start.clone(), &blind),
+                1 => task.learn(PartialLikelihood::new(MF), &settings, start.clone(), &blind),
                 _ => complete.task.learn(Pseudolikelihood::default(), &settings, start.clone(), &blind),
             }
         };

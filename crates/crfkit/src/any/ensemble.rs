@@ -1,13 +1,13 @@
 //! Ensembles: models of chains that label together.
 
-use super::gold::check_gold;
+use super::gold::{check_gold, known_labels};
+use super::member::{Member, MemberScratch, MemberTables};
 use crate::answers::ChainAnswers;
-use crate::decode::{AtMostOnce, Decode, StateChain};
-use crate::domain::chain::{ChainModel, Sequence, scheme_rules};
-use crate::domain::{ReadyTables, allowed_in, label_bits};
-use crate::empirical::{EmpiricalModel, EmpiricalScratch};
+use crate::decode::{AtMostOnce, Decode};
+use crate::domain::chain::{Sequence, scheme_rules};
+use crate::domain::{allowed_in, label_bits};
 use crate::eval::{ChunkLabels, Scores};
-use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared};
+use crate::graph::{Chain, Label, LabelBits, LabelRules};
 use crate::infer::Engine;
 use crate::model::LabelSet;
 use crate::settings::Constraint;
@@ -25,79 +25,13 @@ pub struct Ensemble {
     allowed: Option<i32>,
     /// What may occur at most once.
     once: Option<Arc<AtMostOnce>>,
-}
-
-/// A model of chains that can be a member of an ensemble.
-#[derive(Clone, Debug)]
-pub enum Member {
-    /// A model with weights.
-    Weighted(Arc<ChainModel>),
-    /// A model made from counts.
-    Empirical(Arc<EmpiricalModel>),
+    /// Whether gold labels may be missing, or one of several.
+    partial: bool,
 }
 
 impl From<Member> for Ensemble {
     fn from(member: Member) -> Self {
-        Ensemble { members: vec![member], rules: None, allowed: None, once: None }
-    }
-}
-
-impl Member {
-    /// Names of the labels: sorted, or in the order of the toolkit that the model comes from.
-    pub fn labels(&self) -> &[String] {
-        match self {
-            Member::Weighted(model) => &model.domain.labels,
-            Member::Empirical(model) => model.labels(),
-        }
-    }
-
-    /// Number of columns of the training data, the label's included; `None` with attributes, and where it is not known.
-    pub fn columns(&self) -> Option<usize> {
-        match self {
-            Member::Weighted(model) => model.domain.columns.map(|layout| layout.columns),
-            Member::Empirical(_) => None,
-        }
-    }
-
-    /// The number of states that labellings with things at most once are searched over, if it is a second-order chain or one with segments.
-    fn label_pairs(&self) -> Option<usize> {
-        match self {
-            Member::Weighted(model) => StateChain::size_in(model.domain.labels.len(), &model.domain.lattice),
-            Member::Empirical(_) => None,
-        }
-    }
-
-    fn ready(&self) -> MemberTables {
-        match self {
-            Member::Weighted(model) => MemberTables::Weighted(model.ready()),
-            Member::Empirical(model) => MemberTables::Empirical(model.ready()),
-        }
-    }
-
-    fn answers(&self, tables: &MemberTables) -> ChainAnswers {
-        match (self, tables) {
-            (Member::Weighted(model), MemberTables::Weighted(tables)) => model.answers(tables, None),
-            (Member::Empirical(model), MemberTables::Empirical(tables)) => model.answers(tables, None),
-            _ => unreachable!("tables are made by their own model"),
-        }
-    }
-
-    fn load(
-        &self,
-        tables: &MemberTables,
-        sequence: &Sequence,
-        scratch: &mut MemberScratch,
-        answers: &mut ChainAnswers,
-    ) -> Result<()> {
-        match (self, tables) {
-            (Member::Weighted(model), MemberTables::Weighted(tables)) => {
-                model.load(tables, sequence, &mut scratch.observer, answers)
-            }
-            (Member::Empirical(model), MemberTables::Empirical(tables)) => {
-                model.load(tables, sequence, &mut scratch.words, answers)
-            }
-            _ => unreachable!("tables are made by their own model"),
-        }
+        Ensemble { members: vec![member], rules: None, allowed: None, once: None, partial: false }
     }
 }
 
@@ -108,7 +42,7 @@ impl Ensemble {
             return Err(Error::Setting("at least one model is needed".into()));
         };
         match members.iter().all(|member| member.labels() == first.labels()) {
-            true => Ok(Ensemble { members, rules: None, allowed: None, once: None }),
+            true => Ok(Ensemble { members, rules: None, allowed: None, once: None, partial: false }),
             false => Err(Error::Setting(
                 "models that label together need the same labels, but these differ".into(),
             )),
@@ -131,6 +65,11 @@ impl Ensemble {
     #[doc(hidden)]
     pub fn with_allowed(self, column: i32) -> Self {
         Ensemble { allowed: Some(column), ..self }
+    }
+
+    /// The same models, for data in which labels may be missing: tokens with `?` or with one of several labels (`A|B`) have no gold label.
+    pub fn with_partial_labels(self) -> Self {
+        Ensemble { partial: true, ..self }
     }
 
     /// The same models, for labellings that have each of these labels or chunk types at most once. It is an error if the models do not
@@ -272,21 +211,6 @@ impl Ensemble {
     }
 }
 
-/// The tables computed from one model, once.
-#[derive(Debug)]
-pub enum MemberTables {
-    /// Tables of a model with weights.
-    Weighted(ReadyTables),
-    /// Tables of a model made from counts.
-    Empirical(Arc<Shared<f64>>),
-}
-
-/// The working memory of one member.
-#[derive(Debug, Default)]
-pub(super) struct MemberScratch {
-    pub(super) observer: <ChainModel as Labeller>::Scratch,
-    pub(super) words: EmpiricalScratch,
-}
 
 /// Working memory for loading sequences: that of the first model, and that of the others together with their answers.
 #[derive(Debug, Default)]
@@ -339,13 +263,14 @@ impl Labeller for Ensemble {
 
     /// The gold labels. Columns and known words are those of the first model.
     fn truth<'a>(&'a self, sequence: &'a Sequence) -> Result<Truth<'a>> {
-        match &self.members[0] {
+        let truth = match &self.members[0] {
             Member::Weighted(model) => {
                 check_gold(model, sequence)?;
                 model.truth(sequence)
             }
             Member::Empirical(model) => model.truth(sequence),
-        }
+        }?;
+        Ok(if self.partial { known_labels(truth) } else { truth })
     }
 
     fn place(sequence: &Sequence) -> Place {

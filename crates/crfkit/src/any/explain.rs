@@ -2,7 +2,8 @@
 
 use super::{Ensemble, Member};
 use crate::answers::ChainAnswers;
-use crate::any::ensemble::{EnsembleScratch, MemberTables};
+use crate::any::ensemble::EnsembleScratch;
+use crate::any::member::MemberTables;
 use crate::domain::chain::Sequence;
 use crate::explain::{Explain, Explanation, Question};
 use crate::{Error, Result};

@@ -1,6 +1,6 @@
 //! Sequences that come in special forms: attributes that are known by their hashes, and tokens that may have only some labels.
 
-use super::ensemble::MemberTables;
+use super::member::MemberTables;
 use super::{Ensemble, Member};
 use crate::answers::ChainAnswers;
 use crate::data::attributes::HashedAttributes;

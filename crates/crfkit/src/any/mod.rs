@@ -4,10 +4,13 @@ mod ensemble;
 mod explain;
 mod gold;
 mod load;
+mod member;
 
-pub use ensemble::{Ensemble, Member};
+pub use ensemble::Ensemble;
+pub use member::Member;
 
 use crate::data::bytes::Bytes;
+use crate::data::conllu::Fields;
 use crate::domain::chain::ChainModel;
 use crate::domain::grid::GridModel;
 use crate::domain::linked::LinkedModel;
@@ -135,6 +138,14 @@ impl AnyModel {
             AnyModel::Chain(model) => Some(Member::Weighted(model.clone())),
             AnyModel::Empirical(model) => Some(Member::Empirical(model.clone())),
             AnyModel::Linked(_) | AnyModel::Graph(_) | AnyModel::Grid(_) => None,
+        }
+    }
+
+    /// The fields of CoNLL-U that the columns of the training data were; `None` for the default ones, and for other formats.
+    pub(crate) fn fields(&self) -> Option<Fields> {
+        match self {
+            AnyModel::Linked(model) => model.domain.fields,
+            other => other.member()?.fields(),
         }
     }
 

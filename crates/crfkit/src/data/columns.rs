@@ -19,6 +19,7 @@ pub(crate) use memory::wrong_weight;
 use std::io::Read;
 use std::ops::Range;
 
+use super::conllu;
 use super::text::{Lines, holds_sequence};
 use super::vectors::Vectors;
 use crate::error::{Error, Place, Result};
@@ -48,6 +49,8 @@ pub struct Columns {
     /// The range of each field in `text`, `[rows][columns]`.
     fields: Vec<Range<usize>>,
     columns: usize,
+    /// The fields of CoNLL-U that the columns are.
+    named: Option<conllu::Fields>,
     offset: usize,
     /// As it was given.
     weight: Option<f64>,
@@ -144,6 +147,7 @@ impl Columns {
         self.rows.clear();
         self.fields.clear();
         self.columns = 0;
+        self.named = None;
         self.offset = 0;
         self.weight = None;
         self.token_weights.clear();

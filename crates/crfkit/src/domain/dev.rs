@@ -1,5 +1,6 @@
 //! Development sets: examples on which a model is evaluated during training.
 
+use super::partial::sole_label;
 use super::{Digest, Domain, ModelGraph};
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
@@ -20,13 +21,20 @@ pub struct Dev<D: Domain> {
     /// Labels that training has never seen, and so never predicts, for each label set.
     unknown: Vec<Vec<String>>,
     scratch: D::Scratch,
+    /// Whether labels may be missing, or one of several.
+    partial: bool,
 }
 
 impl<D: Domain> Dev<D> {
     /// A development set without examples.
     pub fn new(domain: &D) -> Self {
         let unknown = vec![Vec::new(); domain.label_sets().len()];
-        Dev { data: Dataset::new(), unknown, scratch: D::Scratch::default() }
+        Dev { data: Dataset::new(), unknown, scratch: D::Scratch::default(), partial: false }
+    }
+
+    /// The same set, for inputs in which labels may be missing: those with `?`, and with one of several labels (`A|B`), are not compared.
+    pub fn with_partial_labels(self) -> Self {
+        Dev { partial: true, ..self }
     }
 
     /// A development set of training examples, whose labels the domain knows.
@@ -60,7 +68,8 @@ impl<D: Domain> Dev<D> {
         let mut gold = Vec::with_capacity(labels.len());
         for (v, label) in labels.iter().enumerate() {
             let set = domain.label_set_of(self.data.graph(example), v);
-            gold.push(match label {
+            let label = label.as_deref();
+            gold.push(match if self.partial { label.and_then(sole_label) } else { label } {
                 None => UNLABELLED,
                 Some(name) => number(&sets[set].labels, &mut self.unknown[set], name),
             });

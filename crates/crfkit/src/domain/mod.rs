@@ -38,7 +38,7 @@ pub use model::WeightedModel;
 pub use objective::ModelGraph;
 #[doc(hidden)]
 pub use objective::{AnswersOf, Sum};
-pub(crate) use partial::{allowed_in, label_bits};
+pub(crate) use partial::{allowed_in, label_bits, sole_label};
 pub(crate) use stored::{check_label_names, check_labels, check_trained_labels, too_many_labels};
 
 use crate::answers::Answers;

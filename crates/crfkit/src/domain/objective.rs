@@ -84,7 +84,7 @@ impl ModelGraph for Chain {
         let Sum { features, data, threads, derivative } = sum;
         settings.objective.check_weights(data.uses_variable_weights())?;
         if !data.is_complete() {
-            let partial = PartialLikelihood(ForwardBackward);
+            let partial = PartialLikelihood::new(ForwardBackward);
             return match settings.objective {
                 Criterion::Likelihood => {
                     Ok(Box::new(Risk::with_derivative(partial, derivative, features, data, threads)?))
@@ -240,7 +240,7 @@ impl WithEngine for ByLikelihood {
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
         match I::EXACT && self.0.data.is_complete() {
             true => self.0.of(Likelihood(engine)),
-            false => self.0.of(PartialLikelihood(engine)),
+            false => self.0.of(PartialLikelihood::new(engine)),
         }
     }
 }
@@ -253,7 +253,7 @@ impl WithEngine for BySoftmaxMargin {
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
         match I::EXACT && self.0.data.is_complete() {
             true => self.0.of(SoftmaxMargin(Likelihood(engine))),
-            false => self.0.of(SoftmaxMargin(PartialLikelihood(engine))),
+            false => self.0.of(SoftmaxMargin(PartialLikelihood::new(engine))),
         }
     }
 }

@@ -46,6 +46,15 @@ pub(in crate::domain) fn is_unknown(text: &str) -> bool {
     names_of(text).any(|name| name == UNKNOWN)
 }
 
+/// The label, if only one is possible.
+pub(crate) fn sole_label(text: &str) -> Option<&str> {
+    if !text.contains('|') {
+        return (text != UNKNOWN).then_some(text);
+    }
+    let first = names_of(text).next().filter(|name| *name != UNKNOWN)?;
+    names_of(text).all(|name| name == first).then_some(first)
+}
+
 /// The number of a label, or of what is known about it.
 pub(in crate::domain) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
     match sets {
@@ -118,5 +127,20 @@ mod tests {
         assert_eq!(labels.len(), 0);
         assert_eq!(gold_of("X|Y", &mut labels, &mut sets), FIRST_SET);
         assert_eq!(gold_of("?", &mut labels, &mut None), 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_label_is_known() {
+        for (text, label) in [("X", "X"), ("", ""), ("X|", "X"), ("X|X", "X"), ("??", "??")] {
+            assert_eq!(sole_label(text), Some(label), "{text}");
+        }
+        for text in ["?", "?|?", "X|?", "?|X", "X|Y", "|"] {
+            assert_eq!(sole_label(text), None, "{text}");
+        }
     }
 }

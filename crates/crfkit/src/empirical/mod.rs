@@ -71,6 +71,7 @@ pub use tagger::EmpiricalScratch;
 pub use tagger::EmpiricalTagger;
 pub use train::{HeldOut, TrainedEmpirical, Trial, train};
 
+use crate::data::conllu::Fields;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -141,6 +142,9 @@ pub struct EmpiricalSettings {
     pub word_column: usize,
     /// The column of the label; −1 for the last.
     pub label_column: i32,
+    /// The fields of CoNLL-U that the columns are, if the data was in this format and they are not the default ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Fields>,
 }
 
 impl Default for EmpiricalSettings {
@@ -155,6 +159,7 @@ impl Default for EmpiricalSettings {
             sigma: 1.0,
             word_column: 0,
             label_column: -1,
+            fields: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{EmpiricalModel, PairKind, PairWork, Word};
 use crate::answers::ChainAnswers;
 use crate::data::columns::Columns;
+use crate::data::conllu::Fields;
 use crate::decode::Decode;
 use crate::domain::chain::{ColumnLayout, Sequence};
 use crate::eval::Scores;
@@ -88,6 +89,7 @@ impl Labeller for EmpiricalModel {
         answers: &mut ChainAnswers,
     ) -> Result<()> {
         let Sequence::Columns { rows, .. } = sequence else { return self.layout_of(sequence).map(|_| ()) };
+        Fields::check(self.settings().fields, rows)?;
         check_words(rows, self.settings().word_column)?;
         let word = self.settings().word_column;
         self.fill((0..rows.len()).map(|row| rows.field(row, word)), scratch, answers);

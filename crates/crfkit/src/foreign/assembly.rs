@@ -224,7 +224,7 @@ impl Assembly {
             // The label follows the columns that templates read.
             Source::Templates(templates) => {
                 let label = templates.columns_needed.max(1);
-                Some(ColumnLayout { columns: label + 1, label })
+                Some(ColumnLayout { columns: label + 1, label, fields: None })
             }
         };
         let Assembly { labels, source, alphabet, .. } = self;

@@ -2,6 +2,7 @@
 
 use super::{SequenceTagger, Sequences};
 use crate::any::{AnyModel, Ensemble};
+use crate::data::rows::RowFormat;
 use crate::domain::StoredKind;
 use crate::eval::{Evaluation, Scores};
 use crate::files::write_atomically;
@@ -90,6 +91,11 @@ impl Model {
     /// A worker that labels sequences. Make one per thread; all of them share this model.
     pub fn tagger(&self) -> Result<SequenceTagger> {
         Ok(SequenceTagger::new(Tagger::new(Arc::new(self.chains()?))))
+    }
+
+    /// The sequences of a file of [CoNLL-U](crate::data::conllu), with the fields that the model was trained on.
+    pub fn conllu(&self, path: impl AsRef<Path>) -> Result<Sequences> {
+        Sequences::open(path.as_ref(), &RowFormat::Conllu(self.0.fields().unwrap_or_default()))
     }
 
     /// Labels the sequences and compares the result with the labels they came with.

@@ -5,7 +5,9 @@ use super::trainer::TemplateText;
 use crate::data::observer::Source;
 use crate::data::presets::preset;
 use crate::data::template::Templates;
-use crate::domain::chain::{ChainCorpus, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence};
+use crate::domain::chain::{
+    ChainCorpus, ChainDev, ChainDomain, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence,
+};
 use crate::settings::{Constraint, Scaling};
 use crate::{Error, Result};
 use std::path::Path;
@@ -30,6 +32,14 @@ impl Labelling {
     /// Whether nothing is known about labels except from the data.
     pub(super) fn is_plain(&self) -> bool {
         !self.partial && self.labels.is_empty() && self.weights.is_empty() && self.rules.is_none()
+    }
+
+    /// Development data whose labels mean the same.
+    pub(super) fn dev(&self, domain: &ChainDomain, sequences: &[Sequence]) -> Result<ChainDev> {
+        let dev = ChainDev::new(domain);
+        let mut dev = if self.partial { dev.with_partial_labels() } else { dev };
+        sequences.iter().try_for_each(|sequence| dev.add(domain, sequence))?;
+        Ok(dev)
     }
 
     /// The builder for such data.

@@ -34,15 +34,13 @@ pub fn attributes(path: impl AsRef<Path>) -> Result<Sequences> {
 
 /// The sequences of a file of [JSON lines](crate::data::json_lines): `{"tokens": [...], "labels": [...]}`.
 pub fn json(path: impl AsRef<Path>) -> Result<Sequences> {
-    let (file, name) = open(path.as_ref())?;
-    Sequences::read_rows(file, &name, &RowFormat::Json)
+    Sequences::open(path.as_ref(), &RowFormat::Json)
 }
 
 /// The sequences of a file of [CoNLL-U](crate::data::conllu). Each row has the words and the parts of speech (UPOS), which are the labels;
-/// [`Sequences::read_rows`] takes other fields.
+/// [`Sequences::read_rows`] takes other fields, and [`Model::conllu`](crate::Model::conllu) those of a model.
 pub fn conllu(path: impl AsRef<Path>) -> Result<Sequences> {
-    let (file, name) = open(path.as_ref())?;
-    Sequences::read_rows(file, &name, &RowFormat::Conllu(Fields::default()))
+    Sequences::open(path.as_ref(), &RowFormat::Conllu(Fields::default()))
 }
 
 fn open(path: &Path) -> Result<(File, String)> {
@@ -52,6 +50,12 @@ fn open(path: &Path) -> Result<(File, String)> {
 }
 
 impl Sequences {
+    /// The sequences of a file in a format whose tokens are rows.
+    pub(super) fn open(path: &Path, format: &RowFormat) -> Result<Self> {
+        let (file, name) = open(path)?;
+        Sequences::read_rows(file, &name, format)
+    }
+
     /// Sequences that are already in memory.
     pub fn new<I>(sequences: I) -> Self
     where

@@ -7,7 +7,7 @@ use crate::any::AnyModel;
 use crate::checkpoint::{CheckpointFile, fingerprint};
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
-use crate::domain::chain::{ChainDev, ChainDomain, Sequence};
+use crate::domain::chain::{ChainDomain, Sequence};
 use crate::domain::{Corpus, Dev, Domain};
 use crate::files::check_writable;
 use crate::loss::Pieces;
@@ -283,7 +283,7 @@ impl<'a> Trainer<'a> {
     pub fn run(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<TrainingRun> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
-        let dev = self.dev.as_ref().map(|dev| ChainDev::from_inputs(&corpus.domain, dev)).transpose()?;
+        let dev = self.dev.as_ref().map(|dev| self.labelling.dev(&corpus.domain, dev)).transpose()?;
         let Trained { model, stop, passes, objective, .. } = match self.known()? {
             None => self.fit(corpus, dev)?,
             Some(known) => self.continued(corpus, dev, &known)?,

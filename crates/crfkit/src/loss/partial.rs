@@ -14,7 +14,14 @@ use crate::math::{Array, Scalar};
 /// Z(y) is computed by the same engine on the same graph. What is known is imposed by lowering the potentials of the
 /// other labels. So in a graph with unlabelled variables, every labelled variable needs an own table over it alone.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PartialLikelihood<I>(pub I);
+pub struct PartialLikelihood<I>(I);
+
+impl<I> PartialLikelihood<I> {
+    /// The loss by this engine.
+    pub fn new(engine: I) -> Self {
+        PartialLikelihood(engine)
+    }
+}
 
 /// Subtracted from the log-potential of each label that a variable is known not to have: far more than any labelling
 /// could regain.

@@ -102,7 +102,9 @@ impl Judgement {
             let pairs = labelled.filter_map(|v| truth.labels[v].as_deref().map(|gold| (gold, name(v))));
             let (gold, predicted): (Vec<&str>, Vec<&str>) = pairs.unzip();
             if !gold.is_empty() || (found.is_empty() && sets.len() == 1) {
-                let known = (truth.known.len() == gold.len() && !gold.is_empty()).then_some(&truth.known[..]);
+                let compared = truth.known.iter().zip(&truth.labels).filter(|(_, gold)| gold.is_some());
+                let known: Vec<bool> = compared.map(|(known, _)| *known).collect();
+                let known = (known.len() == gold.len() && !gold.is_empty()).then_some(&known[..]);
                 evaluation.add_sequence(&gold, &predicted, known);
             }
         }

@@ -103,7 +103,7 @@ fn softmax_and_max_margin_equal_enumeration() {
         let kept = all.iter().filter(|(_, labels)| agrees(&x, labels)).map(|(score, _)| *score);
         let dear = all.iter().map(|(score, labels)| score + cost(labels, &x.gold, &x.variables));
 
-        let soft = SoftmaxMargin(PartialLikelihood(JunctionTree::default()));
+        let soft = SoftmaxMargin(PartialLikelihood::new(JunctionTree::default()));
         let (value, ..) = x.evaluate::<f64, _>(&soft, None, 0.0);
         let expected = 1.5 * (log_sum(dear.clone()) - log_sum(kept.clone()));
         assert!(difference(value, expected) < 1e-10, "round {round}: {value} against {expected}");
@@ -141,7 +141,7 @@ fn costs_on_chains_equal_enumeration() {
             let gold = Psi { shared: &tables, own: &own }.score(&chain, &x.gold);
             let expected = 0.5 * (log_sum(dear.clone()) - gold);
             check_chain(&SoftmaxMargin(Likelihood(ForwardBackward)), &x, &d, expected);
-            let partial = SoftmaxMargin(PartialLikelihood(ForwardBackward));
+            let partial = SoftmaxMargin(PartialLikelihood::new(ForwardBackward));
             check_chain(&partial, &x, &d, expected);
             let expected = 0.5 * (dear.fold(f64::NEG_INFINITY, f64::max) - gold);
             check_chain(&MaxMargin(Viterbi), &x, &d, expected);
@@ -272,7 +272,7 @@ fn softmax_margin_with_belief_propagation() {
         let x = problem(&mut rng, &graph, 0.5);
         let d = Problem::random(&mut rng, &graph, 1.0);
         if settles(&engine, &x, &d) {
-            gradient_is_slope(&SoftmaxMargin(PartialLikelihood(engine)), &x, &d);
+            gradient_is_slope(&SoftmaxMargin(PartialLikelihood::new(engine)), &x, &d);
             looked += 1;
         }
     }

@@ -60,7 +60,7 @@ fn partly_known_labels_equal_enumeration() {
                     TableRef::Own(at) => expected[at + factor.entry(labels)] -= p,
                 });
             }
-            let loss = PartialLikelihood(ForwardBackward);
+            let loss = PartialLikelihood::new(ForwardBackward);
             let (value, own, sums) = problem.evaluate::<f64, _>(&loss, None, 0.0);
             assert!(difference(value, all.log_z - log_z) < 1e-11, "{value} on {chain:?}, range {range}");
             let used = |i: &usize| i % chain.stride() < chain.labels;
@@ -84,7 +84,7 @@ fn hessian_products_are_slopes_of_gradients() {
         let mut problem = Problem::random(&mut rng, chain, 2.0);
         partial(&mut rng, &mut problem);
         let (d, e) = (Problem::random(&mut rng, chain, 1.0), Problem::random(&mut rng, chain, 1.0));
-        let loss = PartialLikelihood(ForwardBackward);
+        let loss = PartialLikelihood::new(ForwardBackward);
         let (value, own, shared) = problem.evaluate::<Dual, _>(&loss, Some(&d), 1.0);
         let curvature = problem.slope(&own, &shared, &e).eps();
         let slope = |h: f64| {
@@ -107,7 +107,7 @@ fn surprise(x: &graphs::Problem) -> f64 {
 }
 
 fn laws<I: NodeMarginals + Copy>(engine: I, x: &graphs::Problem, d: &graphs::Problem) {
-    let loss = PartialLikelihood(engine);
+    let loss = PartialLikelihood::new(engine);
     let (value, ..) = x.evaluate::<f64, _>(&loss, None, 0.0);
     assert!(graphs::difference(value, surprise(x)) < 1e-7, "{value} against {}", surprise(x));
     gradient_is_slope(&loss, x, d);
@@ -148,14 +148,14 @@ fn partly_known_labels_by_approximate_engines() {
         let d = graphs::Problem::random(&mut rng, &chain, 1.0);
         laws(belief, &x, &d);
         laws(weighted, &x, &d);
-        let (value, ..) = x.evaluate::<f64, _>(&PartialLikelihood(double), None, 0.0);
+        let (value, ..) = x.evaluate::<f64, _>(&PartialLikelihood::new(double), None, 0.0);
         assert!(graphs::difference(value, surprise(&x)) < 1e-6);
         let graph = build::factorial_chain(3, &[2, 3], PairTables::Shared).unwrap();
         let x = costs::problem(&mut rng, &graph, 0.5);
         let x = graphs::Problem { variables: Vec::new(), ..x };
         let d = graphs::Problem::random(&mut rng, &graph, 1.0);
-        gradient_is_slope(&PartialLikelihood(belief), &x, &d);
-        gradient_is_slope(&PartialLikelihood(weighted), &x, &d);
-        gradient_is_slope(&PartialLikelihood(field), &x, &d);
+        gradient_is_slope(&PartialLikelihood::new(belief), &x, &d);
+        gradient_is_slope(&PartialLikelihood::new(weighted), &x, &d);
+        gradient_is_slope(&PartialLikelihood::new(field), &x, &d);
     }
 }

@@ -1,6 +1,7 @@
 //! The front door: what the crate page promises.
 
 use crfkit::chain::Sequence;
+use crfkit::data::rows::RowFormat;
 use crfkit::model::{Keep, Precision};
 use crfkit::settings::Constraint;
 use crfkit::train::{Criterion, Method, StopReason};
@@ -202,6 +203,37 @@ fn every_format_leads_to_the_same_model() {
     let expected = bytes(text());
     assert!(bytes(crfkit::json(path("a.jsonl", &json)).unwrap()) == expected);
     assert!(bytes(crfkit::conllu(path("a.conllu", &conllu)).unwrap()) == expected);
+}
+
+/// A model knows which fields of CoNLL-U it was trained on, and rejects rows of others, which would be read as if they were the same.
+#[test]
+fn rows_of_other_fields_are_rejected() {
+    let mut conllu = String::new();
+    for sentence in TRAINING.split("\n\n") {
+        for line in sentence.lines() {
+            let (word, label) = line.split_once('\t').unwrap();
+            conllu += &format!("1\t{word}\t_\tX\t{label}\t_\t_\t_\t_\t_\n");
+        }
+        conllu += "\n";
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.conllu");
+    std::fs::write(&path, &conllu).unwrap();
+    let read = |fields: &str| {
+        let format = RowFormat::Conllu(fields.parse().unwrap());
+        Sequences::read_rows(std::io::Cursor::new(conllu.clone()), "a.conllu", &format).unwrap()
+    };
+    let model = Trainer::new().train(read("form,xpos")).unwrap();
+    let model = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(model.evaluate(model.conllu(&path).unwrap()).unwrap().scores().accuracy, 100.0);
+    let message = model.evaluate(crfkit::conllu(&path).unwrap()).unwrap_err().to_string();
+    assert!(message.contains("a.conllu:1") && message.contains("trained on form,xpos"), "{message}");
+    let upos = crfkit::conllu(&path).unwrap().next().unwrap().unwrap();
+    assert!(model.tagger().unwrap().tag_sequence(&upos).is_err());
+    // Rows from elsewhere have no fields; nothing is stored of the default ones.
+    model.tagger().unwrap().tag([["onion"]]).unwrap();
+    let usual = Trainer::new().train(read("form,upos")).unwrap();
+    assert!(!String::from_utf8_lossy(&usual.to_bytes().unwrap()).contains("upos"));
 }
 
 /// Running text is cut into tokens, and the chunks are found in it; a sentence given as one row is rejected.

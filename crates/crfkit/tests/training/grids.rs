@@ -147,7 +147,7 @@ fn unlabelled_variables_are_summed_out() {
                 _ => random.below(labels) as Label,
             })
             .collect();
-        let loss = PartialLikelihood(JunctionTree::default());
+        let loss = PartialLikelihood::new(JunctionTree::default());
         let run = |own: &Array<f64>| {
             let mut gradient = Array::zeros(own.len());
             let mut shared = SharedSum::new(&[]);
@@ -196,7 +196,7 @@ fn with_all_labels_known_it_is_the_likelihood() {
         let psi = Psi { shared: &[], own: &own };
         let engine = JunctionTree::default();
         let value = match partial {
-            true => PartialLikelihood(engine).loss(&graph, psi, gold, &mut out, &mut Default::default()),
+            true => PartialLikelihood::new(engine).loss(&graph, psi, gold, &mut out, &mut Default::default()),
             false => Likelihood(engine).loss(&graph, psi, gold, &mut out, &mut Default::default()),
         };
         (value, gradient.plane(0).to_vec())

@@ -56,7 +56,8 @@ impl Summary for ChainDomain {
             lines.push(("segments", format!("of up to {} tokens", segments.longest)));
         }
         if let Some(layout) = self.columns {
-            lines.push(("columns", format!("{}, the label in column {}", layout.columns, layout.label)));
+            let columns = layout.fields.map_or(layout.columns.to_string(), |fields| fields.to_string());
+            lines.push(("columns", format!("{columns}, the label in column {}", layout.label)));
         }
         lines
     }
@@ -80,6 +81,7 @@ impl Summary for LinkedDomain {
         };
         let mut lines = vec![("graph", graph), observations(&self.alphabet), templates(&self.templates)];
         lines.extend(self.vectors.as_ref().map(numbers));
+        lines.extend(self.fields.map(|fields| ("columns", fields.to_string())));
         lines
     }
 

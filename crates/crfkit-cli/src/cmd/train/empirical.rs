@@ -29,7 +29,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
 
     progress.step(|| "counting".into());
     let Counted { mut counts, layout, sequences } = count(args, settings.pairs)?;
-    settings.word_column = usize::from(layout.label == 0);
+    (settings.word_column, settings.fields) = (usize::from(layout.label == 0), layout.fields);
     progress.note(&format!(
         "{sequences} sequences, {} tokens, {} labels, {} words",
         counts.tokens(),

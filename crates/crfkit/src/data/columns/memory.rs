@@ -1,6 +1,7 @@
 //! Sequences from memory, and their weights.
 
 use super::{Columns, MAX_COLUMNS, Row};
+use crate::data::conllu::Fields;
 use crate::data::vectors::Vectors;
 use crate::error::{Error, Place, Result};
 
@@ -90,6 +91,17 @@ impl Columns {
         self.weight = Some(self.read_weight(0, index)?);
         self.take_out(index);
         Ok(())
+    }
+
+    /// The fields of CoNLL-U that the columns are, if they were read from it.
+    pub fn fields(&self) -> Option<Fields> {
+        self.named
+    }
+
+    /// Says which fields of CoNLL-U the columns are. Without them, a model does not compare them with those of its training data.
+    #[doc(hidden)]
+    pub fn set_fields(&mut self, fields: Option<Fields>) {
+        self.named = fields;
     }
 
     /// The vectors of the tokens.
@@ -184,5 +196,6 @@ impl Columns {
             (k - 1) % columns != column
         });
         self.columns -= 1;
+        self.named = self.named.map(|fields| fields.without(column));
     }
 }

@@ -189,8 +189,7 @@ impl CorpusBuilder {
         };
         let word_column = usize::from(label_column == 0);
         if !sequence.is_empty() {
-            let layout = ColumnLayout { columns: sequence.columns(), label: label_column };
-            self.columns.get_or_insert(layout);
+            self.columns.get_or_insert(ColumnLayout::of(label_column as i32, sequence)?);
         }
         self.gold.clear();
         for row in 0..sequence.len() {

@@ -124,13 +124,14 @@ impl ChainDomain {
         if sequence.is_empty() {
             return Ok(());
         }
+        ColumnLayout::check_fields(self.columns, sequence)?;
         let found = sequence.columns();
         // If the label was not the last column in training, leaving it out would silently shift the columns after it.
-        if let Some(ColumnLayout { columns, label }) = self.columns.filter(|layout| !layout.label_is_last())
-            && found < columns
+        if let Some(layout) = self.columns.filter(|layout| !layout.label_is_last() && found < layout.columns)
         {
             let message = format!(
-                "{found} columns, but {columns} in training, with the label in column {label}, before others: give all columns (the label may be any text)"
+                "{found} columns, but {} in training, with the label in column {}, before others: give all columns (the label may be any text)",
+                layout.columns, layout.label
             );
             return Err(Error::input(sequence.place(0), message));
         }
@@ -342,7 +343,7 @@ impl Domain for ChainDomain {
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
         let Head { labels, source, columns, vectors, lattice } = parse_head(head)?;
         check_label_names(&labels).map_err(|why| FORMAT.damaged(why))?;
-        if columns.is_some_and(|layout| layout.label >= layout.columns) {
+        if columns.is_some_and(|layout| !layout.is_sound()) {
             return Err(FORMAT.damaged("its label is in a column that does not exist"));
         }
         let source = source.compile().map_err(|error| FORMAT.damaged(error))?;

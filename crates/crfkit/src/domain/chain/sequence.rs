@@ -2,6 +2,7 @@
 
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
+use crate::data::conllu::Fields;
 use crate::data::template::{Template, Templates};
 use crate::{Error, Place, Result};
 
@@ -152,12 +153,25 @@ pub struct ColumnLayout {
     pub columns: usize,
     /// The label's column.
     pub label: usize,
+    /// The fields of CoNLL-U that the columns are, if the data was in this format and they are not the default ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<Fields>,
 }
 
 impl ColumnLayout {
+    /// Whether its columns exist.
+    pub(super) fn is_sound(&self) -> bool {
+        self.label < self.columns && self.fields.is_none_or(|fields| fields.count() == self.columns)
+    }
+
     /// Whether the label is the last column.
     pub fn label_is_last(&self) -> bool {
         self.label + 1 == self.columns
+    }
+
+    /// Rejects rows of other fields of CoNLL-U than those of the training data.
+    pub(super) fn check_fields(trained: Option<Self>, rows: &Columns) -> Result<()> {
+        Fields::check(trained.and_then(|layout| layout.fields), rows)
     }
 
     /// The word's column: the first one that is not the label's.
@@ -186,7 +200,7 @@ impl ColumnLayout {
 
     /// Rejects columns of numbers that do not exist, or that are the label.
     pub fn check_dense_columns(&self, columns: &[usize]) -> Result<()> {
-        let ColumnLayout { columns: all, label } = *self;
+        let ColumnLayout { columns: all, label, .. } = *self;
         match columns.iter().find(|&&column| column >= all || column == label) {
             None => Ok(()),
             Some(column) if *column == label => Err(Error::Setting(format!(
@@ -205,7 +219,15 @@ impl ColumnLayout {
         ColumnLayout {
             columns,
             label: if self.label_is_last() { columns.saturating_sub(1) } else { self.label },
+            fields: self.fields,
         }
+    }
+
+    /// The layout of the training data to which these rows belong.
+    #[doc(hidden)]
+    pub fn of(label: i32, rows: &Columns) -> Result<Self> {
+        let layout = ColumnLayout::new(label, rows.columns(), || rows.place(0))?;
+        Ok(ColumnLayout { fields: Fields::stored(rows.fields()), ..layout })
     }
 
     /// The layout of rows with `columns` columns, whose label is in column `label`; negative numbers count from the
@@ -213,7 +235,7 @@ impl ColumnLayout {
     pub fn new(label: i32, columns: usize, place: impl Fn() -> Place) -> Result<Self> {
         let index = if label < 0 { columns as i64 + i64::from(label) } else { label.into() };
         match usize::try_from(index).ok().filter(|index| *index < columns) {
-            Some(label) => Ok(ColumnLayout { columns, label }),
+            Some(label) => Ok(ColumnLayout { columns, label, fields: None }),
             None => {
                 let message = format!(
                     "the label should be in column {label}, but there are only {columns} columns: 0 is the first, -1 the last"

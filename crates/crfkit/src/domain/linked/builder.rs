@@ -3,6 +3,7 @@
 use super::links::{Graphs, Observed};
 use super::{LinkedCorpus, LinkedDomain, Links};
 use crate::data::columns::Columns;
+use crate::data::conllu::Fields;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer};
 use crate::data::sorting::{by_frequency, sorted_labels};
@@ -24,6 +25,7 @@ pub struct LinkedBuilder {
     templates: Templates,
     label_columns: Vec<usize>,
     columns: usize,
+    fields: Option<Fields>,
     observer: Observer,
     alphabet: Alphabet,
     labels: Vec<Strings>,
@@ -60,6 +62,7 @@ impl LinkedBuilder {
             links,
             templates,
             columns,
+            fields: None,
             observer: Observer::default(),
             alphabet: Alphabet::default(),
             labels: vec![Strings::default(); label_columns.len()],
@@ -133,6 +136,7 @@ impl LinkedBuilder {
         }
         if self.sequences.is_empty() {
             self.vectors.width = sequence.vectors().width();
+            self.fields = Fields::stored(sequence.fields());
         }
         let mut observed = Observed::new(sequence.len(), &self.templates);
         numbers_of_rows(sequence, |from| self.vectors.read(from, &mut observed.numbers))?;
@@ -203,9 +207,10 @@ impl LinkedBuilder {
         data.set_sets(sets);
         data.share_matrix(1..columns); // all labels of a token have its numbers
         self.vectors.standard = Standard::fit(&mut data, self.numbers_as);
-        let LinkedBuilder { links, templates, columns, label_columns, alphabet, vectors, .. } = self;
+        let LinkedBuilder { links, templates, columns, fields, label_columns, alphabet, vectors, .. } = self;
         let vectors = (vectors.dims() > 0).then_some(vectors);
-        let domain = LinkedDomain { links, templates, columns, label_columns, labels, alphabet, vectors };
+        let domain =
+            LinkedDomain { links, templates, columns, fields, label_columns, labels, alphabet, vectors };
         Ok(LinkedCorpus { domain, data })
     }
 }

@@ -15,6 +15,7 @@ use super::chain::{StoredVectors, VectorLayout, numbers_of_rows};
 use super::stored::{Origin, check_labels, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, WeightedModel, allowed_in};
 use crate::data::columns::Columns;
+use crate::data::conllu::Fields;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Source};
 use crate::data::template::Templates;
@@ -47,6 +48,8 @@ pub struct LinkedDomain {
     pub templates: Templates,
     /// Number of columns of the training data.
     pub columns: usize,
+    /// The fields of CoNLL-U that the columns are, if the data was in this format and they are not the default ones.
+    pub fields: Option<Fields>,
     /// The label columns.
     pub label_columns: Vec<usize>,
     /// Names of the labels of each label column, sorted.
@@ -148,6 +151,8 @@ struct Head {
     links: Links,
     source: Origin,
     columns: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fields: Option<Fields>,
     label_columns: Vec<usize>,
     labels: Vec<Vec<String>>,
     /// Models without vectors have no such field.
@@ -168,6 +173,7 @@ impl Domain for LinkedDomain {
         scratch: &mut LinkedScratch,
         data: &mut Dataset<FactorGraph>,
     ) -> Result<()> {
+        Fields::check(self.fields, sequence)?;
         let needed = self.columns_needed();
         if !sequence.is_empty() && sequence.columns() < needed {
             let message = format!(
@@ -258,6 +264,7 @@ impl Domain for LinkedDomain {
             links: self.links.clone(),
             source: Origin::of(&Source::Templates(self.templates.clone())),
             columns: self.columns,
+            fields: self.fields,
             label_columns: self.label_columns.clone(),
             labels: self.labels.clone(),
             vectors: self.vectors.as_ref().map(StoredVectors::of),
@@ -273,19 +280,22 @@ impl Domain for LinkedDomain {
     }
 
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
-        let Head { links, source, columns, label_columns, labels, vectors } = parse_head(head)?;
+        let Head { links, source, columns, fields, label_columns, labels, vectors } = parse_head(head)?;
         let source = source.compile().map_err(|error| FORMAT.damaged(error))?;
         let alphabet = read_alphabet(file, &source)?;
         let Source::Templates(templates) = source else {
             return Err(FORMAT.damaged("it has no templates"));
         };
         check(&links, &templates, columns, &label_columns).map_err(|why| FORMAT.damaged(why))?;
+        if fields.is_some_and(|fields| fields.count() != columns) {
+            return Err(FORMAT.damaged("its columns are not those of its fields"));
+        }
         if labels.len() != label_columns.len() {
             return Err(FORMAT.damaged("its labels are not those of its columns"));
         }
         labels.iter().try_for_each(|labels| check_labels(labels)).map_err(|why| FORMAT.damaged(why))?;
         let vectors = vectors.map(|stored| stored.read(file)).transpose()?;
-        Ok(LinkedDomain { links, templates, columns, label_columns, labels, alphabet, vectors })
+        Ok(LinkedDomain { links, templates, columns, fields, label_columns, labels, alphabet, vectors })
     }
 
     fn shapes(&self) -> Result<TableShapes> {
@@ -313,8 +323,9 @@ impl Domain for LinkedDomain {
     }
 
     fn digest(&self, digest: &mut Digest) {
-        let LinkedDomain { links, templates, columns, label_columns, labels, alphabet, vectors } = self;
-        digest.debug(&(links, columns, label_columns));
+        let LinkedDomain { links, templates, columns, fields, label_columns, labels, alphabet, vectors } =
+            self;
+        digest.debug(&(links, columns, fields, label_columns));
         digest.templates(templates);
         labels.iter().for_each(|labels| digest.texts(labels));
         digest.alphabet(alphabet);

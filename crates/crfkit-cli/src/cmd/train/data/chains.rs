@@ -74,7 +74,7 @@ pub fn layout_of(sequence: &Sequence) -> crfkit::Result<Option<ColumnLayout>> {
         let message = "one column: a token and its label are needed, separated by spaces or tabs (`labels` in JSON lines)";
         return Err(Error::input(rows.place(0), message));
     }
-    ColumnLayout::new(label_column.unwrap_or(-1), rows.columns(), || rows.place(0)).map(Some)
+    ColumnLayout::of(label_column.unwrap_or(-1), rows).map(Some)
 }
 
 /// Rejects a file with another number of columns than the first one.
@@ -232,6 +232,9 @@ impl TrainingData for ChainDomain {
         if let Some(layout) = corpus.domain.columns {
             recorded["label_column"] = layout.label.into();
             recorded["columns"] = layout.columns.into();
+            if let Some(fields) = layout.fields {
+                recorded["fields"] = fields.to_string().into();
+            }
         }
         Ok(recorded)
     }

@@ -15,6 +15,7 @@ use crfkit::domain::Domain;
 use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, Links};
 use crfkit::model::Features;
 use crfkit::train::{Scaling, Settings};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -75,6 +76,14 @@ impl TrainingData for LinkedDomain {
     /// Label columns share their observations.
     fn observations(domain: &Self, _features: &Features) -> usize {
         domain.alphabet.node.len() + domain.alphabet.pair.len()
+    }
+
+    fn recorded(corpus: &LinkedCorpus, settings: &Settings) -> Result<Value> {
+        let mut recorded = serde_json::to_value(settings)?;
+        if let Some(fields) = corpus.domain.fields {
+            recorded["fields"] = fields.to_string().into();
+        }
+        Ok(recorded)
     }
 
     fn describe(corpus: &LinkedCorpus, counts: &DataSize, settings: &Settings) -> String {

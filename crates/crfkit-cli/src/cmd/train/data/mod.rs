@@ -92,7 +92,7 @@ pub type EachInput<'a, D> = &'a mut dyn FnMut(&<D as Domain>::Input) -> Result<(
 /// Reads development data, if there is any.
 pub fn read_dev<D: TrainingData>(args: &TrainArgs, domain: &D) -> Result<Option<Dev<D>>> {
     let Some(inputs) = D::dev_inputs(args) else { return Ok(None) };
-    let mut dev = Dev::new(domain);
+    let mut dev = new_dev(args, domain);
     let path = match &inputs.place {
         io::InputPlace::File(path) | io::InputPlace::Images { images: path, .. } => path,
     };
@@ -101,6 +101,12 @@ pub fn read_dev<D: TrainingData>(args: &TrainArgs, domain: &D) -> Result<Option<
         true => Err(D::nothing(path)),
         false => Ok(Some(dev)),
     }
+}
+
+/// An empty development set, whose labels mean what those of the training data mean.
+pub fn new_dev<D: TrainingData>(args: &TrainArgs, domain: &D) -> Dev<D> {
+    let dev = Dev::new(domain);
+    if args.partial_labels { dev.with_partial_labels() } else { dev }
 }
 
 /// The size of the training set.

@@ -65,7 +65,7 @@ impl CorpusBuilder {
         if self.columns != domain.columns {
             let columns = |of: Option<super::ColumnLayout>| of.map_or(0, |layout| layout.columns);
             return Err(Error::Setting(format!(
-                "rows have {} columns, but the model that training continues from had {}, or its label is in another column",
+                "rows have {} columns, but the model that training continues from had {}, or its label is in another column, or they are other fields of CoNLL-U",
                 columns(self.columns),
                 columns(domain.columns)
             )));
