@@ -128,11 +128,6 @@ mod tests {
         assert_eq!(gold_of("X|Y", &mut labels, &mut sets), FIRST_SET);
         assert_eq!(gold_of("?", &mut labels, &mut None), 2);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn one_label_is_known() {
