@@ -91,16 +91,14 @@ impl GraphAnswers {
     /// Forbids labels of a variable. Returns whether there is one left; `None` if no table of the graph's own is over the variable alone.
     fn lower(&mut self, variable: usize, forbidden: impl Fn(usize) -> bool) -> Option<bool> {
         let graph = self.graph.as_ref().expect(TAKEN_IN);
-        let (mut table, labels) = (None, graph.card(variable));
-        graph.for_each_factor(|factor| {
-            if let (TableRef::Own(offset), [v]) = (factor.table, factor.vars)
-                && *v == variable
-            {
-                table = Some((offset, factor.strides[0]));
-            }
+        let labels = graph.card(variable);
+        let unary = graph.cliques().unary(variable).iter().map(|&f| graph.factor(f as usize));
+        let mut own = unary.filter_map(|factor| match factor.table {
+            TableRef::Own(offset) => Some((offset, factor.strides[0])),
+            TableRef::Shared(_) => None,
         });
+        let (offset, stride) = own.next()?;
         self.marginals = None;
-        let (offset, stride) = table?;
         for label in (0..labels).filter(|label| forbidden(*label)) {
             self.own.set(offset + label * stride, -FORBIDDEN);
         }

@@ -23,6 +23,7 @@ pub use alpha_expansion::AlphaExpansion;
 pub use choice::Decode;
 pub use exact::ExactArgmax;
 pub use graph_cut::GraphCut;
+#[doc(hidden)]
 pub use graph_nbest::graph_nbest;
 pub use icm::Icm;
 pub use max_marginal::{max_marginal, max_node_marginal};

@@ -85,6 +85,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     /// The place where the input was read.
     fn place(input: &Self::Input) -> Place;
     /// The labels that the input restricts some variables to, when it is labelled.
+    #[doc(hidden)]
     fn allowed(_input: &Self::Input) -> &[(usize, LabelBits)] {
         &[]
     }

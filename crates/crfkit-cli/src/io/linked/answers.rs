@@ -10,7 +10,7 @@ use crfkit::decode::Ranked;
 use crfkit::eval::{ChunkLabels, chunks, is_chunked};
 use crfkit::graph::Label;
 use crfkit::linked::{LinkedModel, LinkedTagger};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
@@ -177,34 +177,36 @@ pub(super) fn write_json(
         out.extend_from_slice(b",\"marginals\":");
         serde_json::to_writer(&mut *out, &(0..count).map(&mut sure).collect::<crfkit::Result<Vec<_>>>()?)?;
     }
-    let mut more = Map::new();
     if wanted.probability {
-        more.insert("probability".into(), tagger.answers().probability(labels)?.into());
+        write!(out, ",\"probability\":{}", Value::from(tagger.answers().probability(labels)?))?;
     }
     if wanted.confidence {
-        more.insert("entropy".into(), tagger.answers().entropy()?.into());
-        let mut chunks = Vec::new();
+        write!(out, ",\"entropy\":{},\"chunks\":[", Value::from(tagger.answers().entropy()?))?;
         for c in 0..count {
-            let of_column = chunks_of(model, c, labels, tagger)?.into_iter().map(|(tokens, kind, p)| {
-                json!({ "start": tokens.start, "end": tokens.end, "label": kind, "probability": p })
-            });
-            chunks.push(of_column.collect());
+            out.extend_from_slice(if c == 0 { b"[" } else { b",[" });
+            for (k, (tokens, kind, p)) in chunks_of(model, c, labels, tagger)?.into_iter().enumerate() {
+                let (comma, Range { start, end }) = (if k == 0 { "" } else { "," }, tokens);
+                let (kind, p) = (Value::from(kind), Value::from(p));
+                write!(
+                    out,
+                    "{comma}{{\"start\":{start},\"end\":{end},\"label\":{kind},\"probability\":{p}}}"
+                )?;
+            }
+            out.push(b']');
         }
-        more.insert("chunks".into(), Value::Array(chunks));
+        out.push(b']');
     }
-    if wanted.nbest > 0 {
-        let mut list = Vec::new();
-        for Ranked { labels, .. } in &ranked {
-            let probability = tagger.answers().probability(labels)?;
-            list.push(json!({ "labels": label_names(model, wanted, labels), "probability": probability }));
-        }
-        more.insert("nbest".into(), list.into());
+    for (rank, Ranked { labels, .. }) in ranked.iter().enumerate() {
+        let names = serde_json::to_string(&label_names(model, wanted, labels))?;
+        let p = Value::from(tagger.answers().probability(labels)?);
+        let before = if rank == 0 { ",\"nbest\":[" } else { "," };
+        write!(out, "{before}{{\"labels\":{names},\"probability\":{p}}}")?;
+    }
+    if !ranked.is_empty() {
+        out.push(b']');
     }
     if let Some(converged) = tagger.converged() {
-        more.insert("converged".into(), converged.into());
-    }
-    for (name, value) in more {
-        write!(out, ",\"{name}\":{value}")?;
+        write!(out, ",\"converged\":{converged}")?;
     }
     out.extend_from_slice(b"}\n");
     Ok(())
