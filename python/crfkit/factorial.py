@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, object_array, share_of_right
+from crfkit._base import check_lengths, is_list, object_array, share_of_right
 from crfkit._linked import Linked
 from crfkit.errors import DataError
 
@@ -59,7 +59,7 @@ class FactorialCRF(Linked):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -92,7 +92,11 @@ class FactorialCRF(Linked):
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence."""
         check_lengths(X, y)
-        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in _tuples(y, "y")], sample_weight)
+        given, count = _tuples(y, "y"), len(self.classes_)
+        found = next((len(labels) for gold in given for labels in gold), count)
+        if found != count:
+            raise DataError(f"tokens of y have {found} labels, but those of the training data have {count}")
+        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in given], sample_weight)
 
     @property
     def classes_(self) -> list[np.ndarray]:
@@ -105,12 +109,12 @@ def _tuples(y: Any, name: str) -> list[list[list[str]]]:
     count = None
     found = []
     for k, sequence in enumerate(y):
-        if isinstance(sequence, (str, bytes)) or not hasattr(sequence, "__iter__"):
+        if not is_list(sequence) or not hasattr(sequence, "__iter__"):
             raise TypeError(f"{name}[{k}] is {sequence!r:.60}: give a list with a tuple of labels per token")
         tokens = []
         for t, labels in enumerate(sequence):
             at = f"{name}[{k}][{t}]"
-            plain = isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__")
+            plain = not is_list(labels) or not hasattr(labels, "__len__")
             if plain or not all(isinstance(label, str) and label for label in labels):
                 raise TypeError(f"{at} is {labels!r}: give a tuple of labels, which are strings")
             count = len(labels) if count is None else count

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, object_array, share_of_right
+from crfkit._base import check_lengths, is_list, object_array, share_of_right
 from crfkit._linked import Linked
 
 
@@ -69,7 +69,7 @@ class SkipChainCRF(Linked):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -95,7 +95,7 @@ class SkipChainCRF(Linked):
     def _tuples(self, y: Any, name: str) -> list[list[list[str]]]:
         found = []
         for k, sequence in enumerate(y):
-            if isinstance(sequence, (str, bytes)) or not hasattr(sequence, "__iter__"):
+            if not is_list(sequence) or not hasattr(sequence, "__iter__"):
                 raise TypeError(f"{name}[{k}] is {sequence!r:.60}: give a list with a label per token")
             labels = list(sequence)
             for t, label in enumerate(labels):
