@@ -159,10 +159,14 @@ def share_of_right(found: Iterable[Any], y: Sequence[Any], sample_weight: Iterab
     for number, (labels, gold) in enumerate(zip(found, y)):
         if len(labels) != len(gold):
             raise DataError(f"X[{number}] has {len(labels)} tokens, but y[{number}] has {len(gold)} labels")
-        if isinstance(gold, str):
+        if not is_list(gold):
             raise TypeError(f"y[{number}] is {gold!r:.60}: give a list with a label per token")
-        # A label that is not known is None, and one of several is a collection.
-        known = [(a, b, f"y[{number}][{token}]") for token, (a, b) in enumerate(zip(labels, gold)) if b is not None]
+        # A label that is not known is None or masked, and one of several is a collection.
+        known = [
+            (a, b, f"y[{number}][{token}]")
+            for token, (a, b) in enumerate(zip(labels, gold))
+            if b is not None and b is not np.ma.masked
+        ]
         right += weights[number] * sum(_is_right(*pair) for pair in known)
         total += weights[number] * len(known)
     return float(right / total) if total else 1.0
@@ -181,6 +185,8 @@ def known_labels(labels: Any) -> Any:
     """Labels that may be missing, as objects: ``None`` for one that is not known, a set for one of several."""
 
     def known(label: Any) -> Any:
+        if label is np.ma.masked:
+            return None
         if not isinstance(label, str):
             return label
         several = set(label.split("|")) - {""}
@@ -189,10 +195,15 @@ def known_labels(labels: Any) -> Any:
     return labels if isinstance(labels, str) else [known(label) for label in labels]
 
 
+def is_list(value: Any) -> bool:
+    """Whether a value may be a list of things in order: no text, dict or set, and no table, which would be a list of its columns."""
+    return not isinstance(value, (str, bytes, dict, set, frozenset)) and type(value).__name__ != "DataFrame"
+
+
 def check_lengths(X: Any, y: Any, what: tuple[str, str] = ("X", "y")) -> None:
     """Raise an error unless both are collections of one length, with at least one sequence."""
     for name, value in zip(what, (X, y)):
-        if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__"):
+        if not is_list(value) or not hasattr(value, "__len__"):
             raise TypeError(f"{name} is {type(value).__name__}: give a list of sequences")
     if len(X) != len(y):
         raise DataError(f"{what[0]} has {len(X)} sequences, but {what[1]} has {len(y)}: give labels for each of them")
@@ -215,6 +226,8 @@ def weights_of(sample_weight: Any, X: Any, what: str = "sequences") -> list[floa
 
 def floats(values: Any, name: str) -> list[float]:
     """A list of numbers that the user calls by this name."""
+    if isinstance(values, np.ma.MaskedArray):
+        unmasked(values, name)
     try:
         if not isinstance(values, (str, bytes)):
             return [float(value) for value in values]
@@ -225,18 +238,26 @@ def floats(values: Any, name: str) -> list[float]:
 
 def real_array(values: Any, name: str) -> np.ndarray:
     """An array of numbers that the user calls by this name."""
+    unmasked(values, name)
     try:
         given = np.asarray(values)
-        if given.dtype.kind == "c":
-            raise TypeError("its numbers are complex")
+        if given.dtype.kind not in "biufO":
+            raise TypeError("its numbers are complex" if given.dtype.kind == "c" else f"its values are of type {given.dtype}")
         return np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} is no array of numbers: {error}") from None
 
 
+def unmasked(values: Any, name: str) -> None:
+    """Raise an error if values of an array, or of one in a list, are masked: NumPy would forget it and take what is behind the mask."""
+    arrays = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) for array in arrays):
+        raise DataError(f"{name} has masked values, which are not known: fill them, as numpy.ma.filled does")
+
+
 def each_of(values: Any, name: str, what: str) -> list[Any]:
     """The images or graphs of a collection, or their weights, that the user calls by this name."""
-    if isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__"):
+    if not is_list(values) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name} is {type(values).__name__}: give a list of {what}")
     return list(values)
 

@@ -37,6 +37,7 @@ __all__ = [
 
 __VERSION__: str
 
+_Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Array = NDArray[np.float64]
 _GridInput = tuple[_Array, _Array | None, _Array | None, _Array | None]
 _GridLayout = tuple[list[int], int | None, int, str, str]
@@ -51,10 +52,10 @@ _Callback = Callable[[dict[str, Any]], Any]
 @final
 class Model:
     @staticmethod
-    def load(path: str | PathLike[str]) -> Model: ...
-    def save(self, path: str | PathLike[str]) -> None: ...
+    def load(path: _Path) -> Model: ...
+    def save(self, path: _Path) -> None: ...
     @staticmethod
-    def from_bytes(data: bytes | bytearray) -> Model: ...
+    def from_bytes(data: bytes | bytearray | memoryview) -> Model: ...
     def to_bytes(self) -> bytes: ...
     def to_crfsuite(self, labels: Sequence[str] | None = None) -> bytes: ...
     @property
@@ -182,8 +183,8 @@ class TrainingObjective:
     def model(self, theta: _Array) -> Model: ...
 
 def empty_crfsuite() -> bytes: ...
-def write_file(path: str | PathLike[str], data: bytes) -> None: ...
-def model_from_bytes(data: bytes) -> Model: ...
+def write_file(path: _Path, data: bytes) -> None: ...
+def model_from_bytes(data: bytes | bytearray | memoryview) -> Model: ...
 def tag_part(
     tagger: Tagger, xs: Iterable[Any], first: int, threads: int | None = None
 ) -> tuple[list[Tagged], BaseException | None]: ...
@@ -200,7 +201,7 @@ def train(
     start: Model | None = None,
     go_on: bool = False,
     labels: list[str] | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    checkpoint: _Path | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
@@ -213,7 +214,7 @@ def train_grid(
     weights: dict[str, Any] | None = None,
     dev: tuple[Sequence[_GridInput], Sequence[NDArray[np.uint16]]] | None = None,
     start: Model | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    checkpoint: _Path | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
@@ -225,7 +226,7 @@ def train_graph(
     weights: dict[str, Any] | None = None,
     dev: Sequence[_GraphInput] | None = None,
     start: Model | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    checkpoint: _Path | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
@@ -237,7 +238,7 @@ def train_linked(
     *,
     dev: tuple[Any, Sequence[Sequence[Sequence[str]]]] | None = None,
     start: Model | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    checkpoint: _Path | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...

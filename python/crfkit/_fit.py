@@ -33,7 +33,7 @@ class Trained(Labeller[Worker]):
     warm_start: bool
     progress: bool | str
     callback: Callable[[dict[str, Any]], Any] | None
-    checkpoint: str | PathLike[str] | None
+    checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None
     params: dict[str, Any] | None
 
     def _settings(self, **more: Any) -> str:
@@ -175,7 +175,10 @@ def finite_or_infinite(name: str, value: Any) -> float:
     """A number that may be infinite."""
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} is {value!r}: give a number")
-    found = float(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        raise SettingError(f"{name} is too large: give a smaller number") from None
     if math.isnan(found):
         raise SettingError(f"{name} is not a number")
     return found

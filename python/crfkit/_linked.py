@@ -77,7 +77,7 @@ def as_text(label: Any, at: str, partial: bool) -> str:
     """A label as the library writes it: ``?`` for one that is not known, ``A|B`` for one of several."""
     if isinstance(label, str) and label:
         return label
-    if partial and label is None:
+    if partial and (label is None or label is np.ma.masked):
         return "?"
     if partial and isinstance(label, (set, frozenset, tuple, list)) and label:
         names = [name for name in label if isinstance(name, str) and name and name != "?" and "|" not in name]

@@ -50,8 +50,8 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         ``"forbid O I-*"``, ``"forbid begin I-*"`` or ``"only B-QTY -> I-QTY B-UNIT"``. ``"none"`` makes every labelling possible. By default,
         labels that are in IOB2 in all training sequences stay so when the model is applied.
     partial_labels : bool
-        Whether labels may be missing in ``y``: ``None`` (or ``"?"``) is a label that is not known, and a set or tuple (or ``"A|B"``) is one of
-        several. Training sums over what is not known.
+        Whether labels may be missing in ``y``: ``None`` (or ``"?"``, or a masked element of a NumPy array) is a label that is not known, and a set
+        or tuple (or ``"A|B"``) is one of several. Training sums over what is not known.
     class_weight : dict or None
         Weights of labels: the weight of a sequence is multiplied by the largest weight of its labels. Others have 1.
     standardise : bool
@@ -137,7 +137,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, known_labels, object_array, share_of_right
+from crfkit._base import check_lengths, is_list, known_labels, object_array, share_of_right
 from crfkit._linked import Linked, as_text
 from crfkit.errors import DataError
 
@@ -63,7 +63,7 @@ class FactorialCRF(Linked):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -106,8 +106,11 @@ class FactorialCRF(Linked):
         which nothing is known do not count.
         """
         check_lengths(X, y)
-        tokens = _tuples(y, "y", bool(self.partial_labels))
-        gold = [[_known(labels) if self.partial_labels else tuple(labels) for labels in sequence] for sequence in tokens]
+        given, count = _tuples(y, "y", bool(self.partial_labels)), len(self.classes_)
+        found = next((len(labels) for gold in given for labels in gold), count)
+        if found != count:
+            raise DataError(f"tokens of y have {found} labels, but those of the training data have {count}")
+        gold = [[_known(labels) if self.partial_labels else tuple(labels) for labels in sequence] for sequence in given]
         return share_of_right(self.predict(X), gold, sample_weight)
 
     @property
@@ -137,13 +140,12 @@ def _tuples(y: Any, name: str, partial: bool) -> list[list[list[str]]]:
     count = None
     found = []
     for k, sequence in enumerate(y):
-        if isinstance(sequence, (str, bytes)) or not hasattr(sequence, "__iter__"):
+        if not is_list(sequence) or not hasattr(sequence, "__iter__"):
             raise TypeError(f"{name}[{k}] is {sequence!r:.60}: give a list with a tuple of labels per token")
         tokens = []
         for t, labels in enumerate(sequence):
             at = f"{name}[{k}][{t}]"
-            plain = isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__")
-            if plain or isinstance(labels, (set, frozenset)):
+            if not is_list(labels) or not hasattr(labels, "__len__"):
                 raise TypeError(f"{at} is {labels!r}: give a tuple of labels, which are strings")
             count = len(labels) if count is None else count
             if len(labels) != count:

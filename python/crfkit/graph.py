@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, each_of, floats, object_array, real_array, weights_of
+from crfkit._base import check_lengths, each_of, floats, object_array, real_array, unmasked, weights_of
 from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
@@ -94,7 +94,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -297,6 +297,7 @@ def _same(known: dict[str, int], name: str, found: int, what: str) -> None:
 
 def _array(values: Any, name: str, kind: type) -> np.ndarray:
     """A matrix."""
+    unmasked(values, name)
     try:
         given = np.asarray(values)
         if kind is np.int64 and given.size and given.dtype.kind not in "iu":
@@ -377,8 +378,9 @@ def _of_nodes(graph: Any, given: Any, name: str, what: str) -> dict[str, Any]:
 
 
 def _labels_of(graph: Any, y: Any, name: str) -> dict[str, Any]:
-    """The labels of each type of nodes."""
-    return _of_nodes(graph, y, name, "labels")
+    """The labels of each type of nodes; ``None`` for those that NumPy masks."""
+    found = _of_nodes(graph, y, name, "labels")
+    return {of: [None if label is np.ma.masked else label for label in labels] for of, labels in found.items()}
 
 
 def _numbered(

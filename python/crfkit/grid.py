@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, each_of, object_array, real_array, weights_of
+from crfkit._base import check_lengths, each_of, object_array, real_array, unmasked, weights_of
 from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
@@ -38,7 +38,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     directions : {"shared", "separate"}
         Whether horizontal, vertical and diagonal pairs share their weights.
     unlabelled : int or None
-        The value in ``y`` of pixels whose label is not known.
+        The value in ``y`` of pixels whose label is not known. Where ``y`` has a masked array, its masked pixels are such pixels too.
     class_weight : dict or None
         Weights of labels, which the weights of their pixels are multiplied by, for the same objectives as ``pixel_weight`` of ``fit``.
     inference : str or None
@@ -97,7 +97,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -122,7 +122,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         """
         images, masks, layout = self._data(X, y)
         dev = development(X_dev, y_dev)
-        developed = None if dev is None else (_images(dev[0], "X_dev"), _masks(dev[1], dev[0], "y_dev"))
+        developed = None if dev is None else (_images(dev[0], "X_dev"), _masks(dev[1], dev[0], "y_dev", self.unlabelled))
         settings = self._settings(inference=self.inference)
         weights = self._weights(X, masks, sample_weight, pixel_weight)
         more: dict[str, Any] = {"weights": weights, "dev": developed, "start": self._start(), "checkpoint": self._checkpoint()}
@@ -144,12 +144,12 @@ class GridCRF(Trained[_crfkit.GridTagger]):
 
     def _data(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         check_lengths(X, y)
-        images, masks = _images(X, "X"), _masks(y, X, "y")
-        values = np.unique(np.concatenate([mask.ravel() for mask in masks]))
         if self.unlabelled is not None and not (
             isinstance(self.unlabelled, (int, np.integer)) and 0 <= self.unlabelled <= _LARGEST
         ):
             raise SettingError(f"unlabelled is {self.unlabelled!r}: give a whole number from 0 to {_LARGEST}")
+        images, masks = _images(X, "X"), _masks(y, X, "y", self.unlabelled)
+        values = np.unique(np.concatenate([mask.ravel() for mask in masks]))
         labels = [int(value) for value in values if value != self.unlabelled]
         if not labels:
             raise DataError("y has no label: there is nothing to learn from")
@@ -171,7 +171,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         check_lengths(X, y)
         weights = weights_of(sample_weight, X, "images") or [1.0] * len(X)
         right = total = 0.0
-        for weight, found, gold in zip(weights, self.predict(X), _masks(y, X, "y")):
+        for weight, found, gold in zip(weights, self.predict(X), _masks(y, X, "y", self.unlabelled)):
             counted = np.ones(gold.shape, dtype=bool) if self.unlabelled is None else gold != self.unlabelled
             right += weight * float(np.sum((found == gold) & counted))
             total += weight * float(np.sum(counted))
@@ -208,9 +208,15 @@ def _images(X: Any, name: str) -> list[Any]:
     return images
 
 
-def _masks(y: Any, X: Any, name: str) -> list[np.ndarray]:
+def _masks(y: Any, X: Any, name: str, unlabelled: int | None) -> list[np.ndarray]:
     masks = []
     for k, (mask, image) in enumerate(zip(y, X)):
+        if isinstance(mask, np.ma.MaskedArray) and np.ma.is_masked(mask):
+            # Pixels that NumPy masks have no label.
+            if unlabelled is None:
+                raise DataError(f"{name}[{k}] has masked labels: set unlabelled to a value that stands for pixels without a label")
+            mask = np.where(np.ma.getmaskarray(mask), unlabelled, mask.data)
+        unmasked(mask, f"{name}[{k}]")
         labels = np.asarray(mask)
         height, width = np.shape(image["nodes"] if isinstance(image, dict) else image)[:2]
         if labels.shape != (height, width):

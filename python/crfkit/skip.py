@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, known_labels, object_array, share_of_right
+from crfkit._base import check_lengths, is_list, known_labels, object_array, share_of_right
 from crfkit._linked import Linked, as_text
 
 
@@ -72,7 +72,7 @@ class SkipChainCRF(Linked):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | bytes | PathLike[str] | PathLike[bytes] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -98,7 +98,7 @@ class SkipChainCRF(Linked):
     def _tuples(self, y: Any, name: str, partial: bool) -> list[list[list[str]]]:
         found = []
         for k, sequence in enumerate(y):
-            if isinstance(sequence, (str, bytes)) or not hasattr(sequence, "__iter__"):
+            if not is_list(sequence) or not hasattr(sequence, "__iter__"):
                 raise TypeError(f"{name}[{k}] is {sequence!r:.60}: give a list with a label per token")
             found.append([[as_text(label, f"{name}[{k}][{t}]", partial)] for t, label in enumerate(sequence)])
         return found

@@ -61,7 +61,7 @@ def test_labels_that_cannot_be_read_are_named(crf):
         chain().fit(X, Y, X_dev=X[:1], y_dev=[["O"]])
     with pytest.raises(TypeError, match=r"y\[1\] is 'OO' \(str\): give a list"):
         chain().fit(X, [["O", "O"], "OO"])
-    with pytest.raises(TypeError, match=r"y has None \(NoneType\): labels are strings$"):
+    with pytest.raises(TypeError, match=r"y has None \(NoneType\): labels are strings, and every token needs one here$"):
         crf.tagger_.tag(X[0]).log_probability([None, "O"])
     pairs = [[("N", "A"), ("V", "O")], [("N", "O"), ("V", "O")]]
     with pytest.raises(TypeError, match=r"y\[0\]\[0\] is None"):

@@ -4,7 +4,7 @@ use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::keys::{Key, Keys};
 use crate::vectors::{beside, split, vectors_for};
-use crate::walk::{At, Name, Receiver, each_token, iterator, not_text, shown, text_of, walk};
+use crate::walk::{At, Name, Receiver, each_token, is_list, iterator, not_text, shown, text_of, walk};
 use crfkit::Place;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
@@ -15,7 +15,6 @@ use crfkit::tag::Tagger;
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// The label of tokens whose label is not known.
 pub(crate) const UNKNOWN: &str = "?";
@@ -296,7 +295,7 @@ fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
             shown(what)
         ))
     };
-    if item.is_instance_of::<PyDict>() {
+    if !is_list(item) {
         return Err(wrong(item));
     }
     let mut row = Vec::new();

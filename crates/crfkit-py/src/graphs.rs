@@ -5,6 +5,7 @@ use crate::errors::{data_error, raise};
 use crate::grids::{decode_of, other_kind, tables_of};
 use crate::keys::Keys;
 use crate::model::PyModel;
+use crate::paths::FilePath;
 use crate::settings::read_settings;
 use crate::train::{Begin, train_corpus};
 use crate::walk::{At, Name, each_token, walk};
@@ -18,7 +19,6 @@ use crfkit::typed::{
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
 
 /// Nodes of a type: its name, their features, the numbers of their labels, negative where there is none, their weights, and those that have a
 /// set of labels.
@@ -211,7 +211,7 @@ pub(crate) fn train_graph<'py>(
     weights: Option<GraphWeights>,
     dev: Option<Vec<GraphInput<'py>>>,
     start: Option<&Bound<'py, PyModel>>,
-    checkpoint: Option<PathBuf>,
+    checkpoint: Option<FilePath>,
     threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -226,7 +226,12 @@ pub(crate) fn train_graph<'py>(
         }
     };
     let start = start.map(|model| model.get().0.clone());
-    let begin = Begin { settings, start, checkpoint, threads: Threads::count(threads) };
+    let begin = Begin {
+        settings,
+        start,
+        checkpoint: checkpoint.map(|path| path.0),
+        threads: Threads::count(threads),
+    };
     train_corpus(py, corpus, dev, begin, callback)
 }
 

@@ -3,6 +3,7 @@
 use crate::Threads;
 use crate::errors::{data_error, raise, setting_error};
 use crate::model::PyModel;
+use crate::paths::FilePath;
 use crate::settings::read_settings;
 use crate::train::{Begin, train_corpus};
 use crate::workers::Workers;
@@ -22,7 +23,6 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
 
 /// The numbers of an image, (height, width, numbers): those of sites, those that neighbours compare, and those given for horizontal and
 /// vertical pairs.
@@ -183,7 +183,7 @@ pub(crate) fn train_grid<'py>(
     weights: Option<GridWeights<'py>>,
     dev: Option<(Vec<GridInput<'py>>, Vec<PyReadonlyArray2<'py, u16>>)>,
     start: Option<&Bound<'py, PyModel>>,
-    checkpoint: Option<PathBuf>,
+    checkpoint: Option<FilePath>,
     threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -198,7 +198,12 @@ pub(crate) fn train_grid<'py>(
         }
     };
     let start = start.map(|model| model.get().0.clone());
-    let begin = Begin { settings, start, checkpoint, threads: Threads::count(threads) };
+    let begin = Begin {
+        settings,
+        start,
+        checkpoint: checkpoint.map(|path| path.0),
+        threads: Threads::count(threads),
+    };
     train_corpus(py, corpus, dev, begin, callback)
 }
 

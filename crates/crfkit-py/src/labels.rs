@@ -3,11 +3,10 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::features::{Converter, UNKNOWN};
-use crate::walk::{Name, iterator, not_text, shown, text_of};
+use crate::walk::{Name, is_list, is_masked, iterator, not_text, shown, text_of};
 use crfkit::chain::Sequence;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 /// What callers call sequences and their labels.
 pub(crate) const NAMES: [&str; 2] = ["X", "y"];
@@ -18,21 +17,22 @@ const OR: &str = "|";
 
 /// The labels of a sequence, as strings. If they may be `partial`, `None` is a label that is not known, and a tuple, list or set is one of
 /// several.
-pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: bool) -> PyResult<Vec<String>> {
+pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: Partial) -> PyResult<Vec<String>> {
     let mut found = Vec::new();
     let wrong = |label: &Bound<'_, PyAny>| {
         let what = match partial {
-            true => "labels are strings, None or sets of strings",
-            false if label.is_none() && name.number.is_some() => {
+            Partial::Yes => "labels are strings, None or sets of strings",
+            Partial::OnRequest if is_missing(label) => {
                 "labels are strings; where some are not known, set partial_labels=True"
             }
-            false => "labels are strings",
+            Partial::No if is_missing(label) => "labels are strings, and every token needs one here",
+            _ => "labels are strings",
         };
         PyTypeError::new_err(format!("{name} has {}: {what}", shown(label)))
     };
     let no_list =
         || PyTypeError::new_err(format!("{name} is {}: give a list with a label per token", shown(labels)));
-    if labels.is_instance_of::<PyString>() {
+    if !is_list(labels) {
         return Err(no_list());
     }
     for label in iterator(labels, no_list)? {
@@ -46,14 +46,37 @@ pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: bool) -
         };
         let text = match text_of(&label) {
             Some(text) => text.map_err(|_| not_text(&label, name))?.to_owned(),
-            None if partial && label.is_none() => UNKNOWN.to_owned(),
-            None if partial => one_of(&label).ok_or_else(|| wrong(&label))?,
+            None if partial == Partial::Yes && is_missing(&label) => UNKNOWN.to_owned(),
+            None if partial == Partial::Yes => one_of(&label).ok_or_else(|| wrong(&label))?,
             None => return Err(wrong(&label)),
         };
         empty(&text)?;
         found.push(text);
     }
     Ok(found)
+}
+
+/// Whether labels may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Partial {
+    /// They may.
+    Yes,
+    /// They may with `partial_labels=True`, which is not set.
+    OnRequest,
+    /// They may never.
+    No,
+}
+
+impl Partial {
+    /// As the parameter of an estimator says.
+    pub(crate) fn of(partial_labels: bool) -> Self {
+        if partial_labels { Partial::Yes } else { Partial::OnRequest }
+    }
+}
+
+/// Whether it stands for no label: `None`, or an element that NumPy masks.
+fn is_missing(label: &Bound<'_, PyAny>) -> bool {
+    label.is_none() || is_masked(label)
 }
 
 /// Several labels as the library writes them. None of them may have the library's own signs in its name.
@@ -77,7 +100,7 @@ pub(crate) struct Given<'a> {
     /// What the caller calls the sequences and their labels.
     pub(crate) names: [&'static str; 2],
     pub(crate) form: Form,
-    pub(crate) partial: bool,
+    pub(crate) partial: Partial,
     /// The weight of each sequence.
     pub(crate) weights: Option<&'a [f64]>,
     /// The weights of the tokens of each sequence.
@@ -87,12 +110,7 @@ pub(crate) struct Given<'a> {
 impl Given<'_> {
     /// Complete labels, and weights of 1.
     pub(crate) fn plain(form: Form) -> Self {
-        Given { names: NAMES, form, partial: false, weights: None, token_weights: None }
-    }
-
-    /// The same for development data.
-    pub(crate) fn development(form: Form) -> Self {
-        Given { names: DEV_NAMES, ..Given::plain(form) }
+        Given { names: NAMES, form, partial: Partial::No, weights: None, token_weights: None }
     }
 
     /// A training sequence: tokens with their labels, one for each.

@@ -15,6 +15,7 @@ mod linked;
 mod many;
 mod model;
 mod objective;
+mod paths;
 mod reading;
 mod settings;
 mod stored;

@@ -4,6 +4,7 @@ use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
 use crate::labels::{DEV_NAMES, Given, NAMES};
 use crate::model::PyModel;
+use crate::paths::FilePath;
 use crate::reading::with_template;
 use crate::settings::{parse, read_settings};
 use crate::train::{Begin, PART, pairs, train_corpus};
@@ -24,7 +25,6 @@ use crfkit::tag::{Labeller as _, Tagger};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
 
 /// The labels of each token of each sequence.
 type Labels = Vec<Vec<Vec<String>>>;
@@ -89,11 +89,24 @@ fn rows(
             };
             weigh(&mut rows).map_err(|error| raise(x.py(), error))?;
         }
-        if !rows.is_empty() {
-            all.push(rows);
+        if rows.is_empty() {
+            continue;
         }
+        let columns = all.first().map_or(rows.columns(), Columns::columns);
+        if rows.columns() != columns {
+            let labels = labels[0].len();
+            let (found, expected) = (count_of(rows.columns() - labels), count_of(columns - labels));
+            let message = format!("{name} has tokens of {found}, but those before it have {expected}");
+            return Err(data_error(x.py(), message));
+        }
+        all.push(rows);
     }
     Ok(all)
+}
+
+/// A number of fields, in a message.
+fn count_of(fields: usize) -> String {
+    if fields == 1 { "1 field".into() } else { format!("{fields} fields") }
 }
 
 /// Train a model of factorial chains, which have several labels at each token, or of skip chains, which link distant tokens. The package's
@@ -109,7 +122,7 @@ pub(crate) fn train_linked<'py>(
     reading: LinkedReading,
     dev: Option<(Bound<'py, PyAny>, Labels)>,
     start: Option<&Bound<'py, PyModel>>,
-    checkpoint: Option<PathBuf>,
+    checkpoint: Option<FilePath>,
     threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -147,7 +160,12 @@ pub(crate) fn train_linked<'py>(
     };
     let (corpus, dev) = py.detach(build).map_err(|error| raise(py, error))?;
     let start = start.map(|model| model.get().0.clone());
-    let begin = Begin { settings, start, checkpoint, threads: Threads::count(threads) };
+    let begin = Begin {
+        settings,
+        start,
+        checkpoint: checkpoint.map(|path| path.0),
+        threads: Threads::count(threads),
+    };
     train_corpus(py, corpus, dev, begin, callback)
 }
 
@@ -286,7 +304,19 @@ impl PyLinkedTagger {
                 let name = Name { of: "allowed", number: Some(k) };
                 let none: &[Vec<String>] = &[];
                 let sets = allowed.map(|allowed| (allowed.get(k).map_or(none, |sets| sets), name));
-                converter.columns(&x, sets, Name::x(k))
+                let rows = converter.columns(&x, sets, Name::x(k))?;
+                let domain = &self.0.model().domain;
+                let labels = domain.label_columns.len();
+                let expected = domain.columns - labels;
+                let found = rows.columns().saturating_sub(if allowed.is_some() { labels } else { 0 });
+                if words && !rows.is_empty() && found != expected {
+                    let (found, expected) = (count_of(found), count_of(expected));
+                    let why = format!(
+                        "X[{k}] has tokens of {found}, but those of the training data have {expected}"
+                    );
+                    return Err(data_error(x.py(), why));
+                }
+                Ok(rows)
             })
             .collect()
     }
@@ -341,7 +371,7 @@ fn each_row(
     for (k, pair) in pairs(x, y)? {
         let (tokens, labels) = pair?;
         let sequence = Given::plain(Form::Rows).labelled(&mut converter, &tokens, &labels, k)?;
-        let sequence = without(sequence, x.py(), k)?;
+        let sequence = without(sequence, x.py(), Name::x(k))?;
         if let Sequence::Columns { rows, .. } = sequence
             && !rows.is_empty()
         {

@@ -4,6 +4,7 @@ use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
 use crate::labels::Given;
+use crate::paths::{FilePath, bytes_of};
 use crate::tagger::PyTagger;
 use crate::train::sequences;
 use crfkit::any::AnyModel;
@@ -17,9 +18,7 @@ use crfkit::{Model, Place, Sequences};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
 /// A trained model. It never changes, so threads may share it; it can be pickled and copied.
 ///
@@ -68,19 +67,19 @@ impl PyModel {
     /// Read a model file, of crfkit, CRFsuite, CRF++ (as text) or Wapiti. The whole file is checked; a damaged one raises
     /// ``ModelFileError``.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| Model::open(path)).map(PyModel).map_err(|error| raise(py, error))
+    fn load(py: Python<'_>, path: FilePath) -> PyResult<Self> {
+        py.detach(|| Model::open(path.0)).map(PyModel).map_err(|error| raise(py, error))
     }
 
     /// Write the model to a file. The file is written whole or not at all.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.0.save(path)).map_err(|error| raise(py, error))
+    fn save(&self, py: Python<'_>, path: FilePath) -> PyResult<()> {
+        py.detach(|| self.0.save(path.0)).map_err(|error| raise(py, error))
     }
 
     /// Read a model from the bytes of its file.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: Cow<'_, [u8]>) -> PyResult<Self> {
-        model_from_bytes(py, &data)
+    fn from_bytes(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+        model_from_bytes(data)
     }
 
     /// The bytes of the model's file.
@@ -347,13 +346,13 @@ pub(crate) fn empty_crfsuite(py: Python<'_>) -> Bound<'_, PyBytes> {
 
 /// Write a file whole or not at all.
 #[pyfunction]
-pub(crate) fn write_file(py: Python<'_>, path: PathBuf, data: &[u8]) -> PyResult<()> {
-    py.detach(|| write_atomically(&path, data)).map_err(|error| raise(py, error))
+pub(crate) fn write_file(py: Python<'_>, path: FilePath, data: &[u8]) -> PyResult<()> {
+    py.detach(|| write_atomically(&path.0, data)).map_err(|error| raise(py, error))
 }
 
 /// Read a model from the bytes of its file. Pickled models are read by this function.
 #[pyfunction]
-pub(crate) fn model_from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<PyModel> {
-    // Nobody changes bytes, and a bytearray has been copied.
-    py.detach(|| Model::from_bytes(data)).map(PyModel).map_err(|error| raise(py, error))
+pub(crate) fn model_from_bytes(data: &Bound<'_, PyAny>) -> PyResult<PyModel> {
+    let (py, data) = (data.py(), bytes_of(data)?);
+    py.detach(|| Model::from_bytes(&data)).map(PyModel).map_err(|error| raise(py, error))
 }

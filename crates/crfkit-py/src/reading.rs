@@ -1,7 +1,7 @@
 //! How sequences of chains are read, as the package's estimators say it.
 
 use crate::Form;
-use crate::labels::{Given, NAMES};
+use crate::labels::{DEV_NAMES, Given, NAMES, Partial};
 use crate::settings::Rules;
 use crfkit::Trainer;
 use crfkit::data::template::Dialect;
@@ -29,10 +29,15 @@ impl Reading {
         Given {
             names: NAMES,
             form,
-            partial: self.partial_labels,
+            partial: Partial::of(self.partial_labels),
             weights: self.weights.as_deref(),
             token_weights: self.token_weights.as_deref(),
         }
+    }
+
+    /// The same for development data, which has no weights.
+    pub(crate) fn development(&self, form: Form) -> Given<'_> {
+        Given { names: DEV_NAMES, weights: None, token_weights: None, ..self.given(form) }
     }
 
     /// Whether a template is given.

@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
 /// Settings that `params` may have besides the parameters of methods.
-const OTHERS: [&str; 16] = [
+const OTHERS: [&str; 17] = [
+    "propagation",
     "choose",
     "constraint",
     "transitions",
@@ -77,6 +78,7 @@ pub(crate) fn read_settings(py: Python<'_>, text: &str, kind: Kind) -> PyResult<
     };
     if let Some(key) = given.keys().find(|key| !known(key)) {
         let mut names: Vec<String> = parameters().map(|name| name.replace('-', "_")).collect();
+        names.extend(usual.as_object().into_iter().flat_map(Map::keys).cloned());
         names.extend(OTHERS.map(String::from));
         names.sort();
         names.dedup();

@@ -2,7 +2,7 @@
 
 use crate::errors::{data_error, raise};
 use crate::features::{Input, Tokens};
-use crate::labels::labels;
+use crate::labels::{Partial, labels};
 use crate::stored::{Stored, restored, stored};
 use crate::tagger::{PyTagger, Worker};
 use crate::walk::Name;
@@ -201,7 +201,7 @@ impl PyTagged {
         self.tagger.get().check_single(py, "probability of whole labellings")?;
         let numbers = match y {
             None => self.labels.clone(),
-            Some(y) => self.numbers(py, &labels(y, Name { of: "y", number: None }, false)?)?,
+            Some(y) => self.numbers(py, &labels(y, Name { of: "y", number: None }, Partial::No)?)?,
         };
         match numbers.is_empty() {
             true => Ok(0.0),

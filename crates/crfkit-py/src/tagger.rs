@@ -5,6 +5,7 @@ use crate::features::{Converter, Input, Tokens};
 use crate::model::{PyModel, form_of};
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
+use crate::vectors::without;
 use crate::walk::{Name, iterator, shown};
 use crate::workers::{Workers, locked};
 use crate::{Form, Threads};
@@ -122,7 +123,12 @@ impl PyTagger {
     ) -> PyResult<Input> {
         match (self.form, self.hashed) {
             (Form::Features, true) => converter.hashed(x, of),
-            (form, _) => converter.sequence(x, None, 1.0, form, of).map(|named| Tokens::Named(named).into()),
+            (form, _) => {
+                let named = converter.sequence(x, None, 1.0, form, of)?;
+                let of_counts = matches!(self.models[0].any(), AnyModel::Empirical(_));
+                let named = if of_counts { without(named, x.py(), of)? } else { named };
+                Ok(Tokens::Named(named).into())
+            }
         }
     }
 

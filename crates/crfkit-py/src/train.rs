@@ -5,6 +5,7 @@ use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
 use crate::labels::Given;
 use crate::model::PyModel;
+use crate::paths::FilePath;
 use crate::reading::{Choices, Reading};
 use crate::settings::read_settings;
 use crfkit::any::AnyModel;
@@ -192,7 +193,7 @@ pub(crate) fn train<'py>(
     start: Option<&Bound<'py, PyModel>>,
     go_on: bool,
     labels: Option<Vec<String>>,
-    checkpoint: Option<PathBuf>,
+    checkpoint: Option<FilePath>,
     threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -205,7 +206,7 @@ pub(crate) fn train<'py>(
     let mut converter = Converter::default();
     let dev = match dev {
         None => None,
-        Some((x, y)) => Some(sequences(&x, &y, Given::development(form), &mut converter)?),
+        Some((x, y)) => Some(sequences(&x, &y, reading.development(form), &mut converter)?),
     };
     let plan = Plan {
         settings: read_settings(py, settings, Kind::Chain)?,
@@ -214,7 +215,7 @@ pub(crate) fn train<'py>(
         start: start.map(|model| model.get().0.clone()),
         go_on,
         labels: labels.unwrap_or_default(),
-        checkpoint,
+        checkpoint: checkpoint.map(|path| path.0),
         threads: Threads::count(threads),
     };
     let (feed, food) = sync_channel(WAITING);

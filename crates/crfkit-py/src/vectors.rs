@@ -1,6 +1,7 @@
 //! Arrays of numbers, alone or beside the tokens of a sequence.
 
 use crate::errors::{data_error, raise};
+use crate::walk::Name;
 use crfkit::chain::Sequence;
 use crfkit::data::vectors::Vectors;
 use numpy::{PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -36,6 +37,16 @@ fn matrix<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Matrix
     let Ok(array) = object.cast::<PyUntypedArray>() else { return Ok(None) };
     if !matches!(array.dtype().kind(), b'f' | b'i' | b'u' | b'b') {
         return Ok(None);
+    }
+    if !array.is_exact_instance_of::<PyUntypedArray>()
+        && object.py().import("numpy.ma")?.getattr("is_masked")?.call1((object,))?.is_truthy()?
+    {
+        return Err(data_error(
+            object.py(),
+            format!(
+                "{name} has an array with masked values, which are not known: fill them, as numpy.ma.filled does"
+            ),
+        ));
     }
     if matches!(array.shape(), [_, numbers] if *numbers > 0) {
         return Ok(Some(array.clone()));
@@ -92,11 +103,9 @@ pub(crate) fn beside(mut sequence: Sequence, array: &Matrix<'_>, name: &str) -> 
 }
 
 /// The sequence, which may have no array: this kind of model takes none.
-pub(crate) fn without(mut sequence: Sequence, py: Python<'_>, number: usize) -> PyResult<Sequence> {
+pub(crate) fn without(mut sequence: Sequence, py: Python<'_>, name: Name<'_>) -> PyResult<Sequence> {
     match sequence.take_vectors().width() {
         0 => Ok(sequence),
-        _ => {
-            Err(data_error(py, format!("X[{number}] has an array, but this kind of model takes words only")))
-        }
+        _ => Err(data_error(py, format!("{name} has an array, but this kind of model takes words only"))),
     }
 }

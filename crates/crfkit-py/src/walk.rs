@@ -169,6 +169,14 @@ fn walk_into(item: &Bound<'_, PyAny>, nest: Nest<'_>, at: &At<'_>, out: &mut imp
     }
     // Whether it is another mapping is a question that takes long.
     let plain = item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>();
+    if !plain && matches!(&*type_name(item), "DataFrame" | "Series") {
+        // The names of columns, or values without their names, would be the features.
+        let place = Feature(at, [prefix, ""]);
+        return Err(PyTypeError::new_err(format!(
+            "{place} is {}: give a dict, as its to_dict makes one",
+            shown(item)
+        )));
+    }
     if !plain && let Ok(mapping) = item.cast::<PyMapping>() {
         for entry in mapping.items()? {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract()?;
@@ -299,7 +307,7 @@ pub(crate) fn each_token<'py>(
 ) -> PyResult<Box<dyn Iterator<Item = PyResult<Bound<'py, PyAny>>> + 'py>> {
     let wrong =
         || PyTypeError::new_err(format!("{name} is {}: give a list with an entry per token", shown(tokens)));
-    if tokens.is_instance_of::<PyString>() || tokens.is_instance_of::<PyDict>() {
+    if !is_list(tokens) {
         return Err(wrong());
     }
     Ok(Box::new(iterator(tokens, wrong)?))
@@ -332,10 +340,21 @@ pub(crate) fn not_text(object: &Bound<'_, PyAny>, at: impl fmt::Display) -> PyEr
     data_error(object.py(), format!("{at} has {}, which is not text in UTF-8", shown(object)))
 }
 
+/// Whether an object may be a list of things in order: no text, no dict, no set, and no table, which would be a list of its columns.
+pub(crate) fn is_list(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>()
+        || !(object.is_instance_of::<PyString>()
+            || object.is_instance_of::<PyDict>()
+            || object.is_instance_of::<PySet>()
+            || object.is_instance_of::<PyFrozenSet>()
+            || type_name(object) == "DataFrame")
+}
+
 /// The sequences of a list.
 pub(crate) fn each_sequence<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
     let wrong = || PyTypeError::new_err(format!("X is {}: give a list of sequences", shown(given)));
-    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyDict>() {
+    if !is_list(given) {
         return Err(wrong());
     }
     iterator(given, wrong)
@@ -368,6 +387,11 @@ fn is_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or("?".into(), |name| name.to_string())
+}
+
+/// Whether it is an element that NumPy masks.
+pub(crate) fn is_masked(object: &Bound<'_, PyAny>) -> bool {
+    object.get_type().name().is_ok_and(|name| name == "MaskedConstant")
 }
 
 /// An object in a message: its type, and the beginning of its text.

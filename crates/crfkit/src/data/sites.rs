@@ -3,6 +3,7 @@
 use super::images::{Image, check_size, read};
 use super::numpy::{self, ArrayArchive};
 use crate::{Error, Place, Result};
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 
 /// The numbers of sites and of pairs of neighbours.
@@ -28,6 +29,38 @@ pub enum PairFeatures {
         /// Numbers for each site and the one below, `[height − 1][width][numbers]`.
         vertical: Image,
     },
+}
+
+/// The arrays that pairs have numbers from, beside those of the sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum PairArrays {
+    /// [`PairFeatures::Compared`].
+    Compared,
+    /// [`PairFeatures::Given`].
+    Given,
+}
+
+impl PairArrays {
+    /// Their names.
+    pub fn names(self) -> &'static str {
+        match self {
+            PairArrays::Compared => "`compare`",
+            PairArrays::Given => "`horizontal` and `vertical`",
+        }
+    }
+}
+
+impl PairFeatures {
+    /// The arrays that the numbers come from; `None` for those of the sites.
+    pub fn arrays(&self) -> Option<PairArrays> {
+        match self {
+            PairFeatures::Differences => None,
+            PairFeatures::Compared(_) => Some(PairArrays::Compared),
+            PairFeatures::Given { .. } => Some(PairArrays::Given),
+        }
+    }
 }
 
 /// Names of the arrays that an archive may have.

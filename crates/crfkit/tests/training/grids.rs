@@ -32,7 +32,17 @@ fn layout(tables: Tables, neighbours: Neighbours) -> GridDomain {
     let sites = SiteFeatures::default();
     let (labels, unlabelled) = (vec![0, 255], Some(7));
     let directions = Directions::Shared;
-    GridDomain { labels, unlabelled, sites, channels: 1, pair_channels: 1, neighbours, tables, directions }
+    GridDomain {
+        labels,
+        unlabelled,
+        sites,
+        channels: 1,
+        pair_channels: 1,
+        pairs: None,
+        neighbours,
+        tables,
+        directions,
+    }
 }
 
 /// Blocks of 0 and 255 under noise. A few pixels have no label if `holes`.

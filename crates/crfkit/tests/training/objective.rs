@@ -147,6 +147,7 @@ fn exact_inference_finds_the_margins_of_images() {
         sites: SiteFeatures::default(),
         channels: 1,
         pair_channels: 1,
+        pairs: None,
         neighbours: Neighbours::Four,
         tables: Tables::Potts,
         directions: Directions::Shared,

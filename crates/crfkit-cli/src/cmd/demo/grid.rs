@@ -103,6 +103,7 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
         sites: SiteFeatures::default(),
         channels: 1,
         pair_channels: 1,
+        pairs: None,
         neighbours: way.neighbours,
         tables: Tables::Ising,
         directions: Directions::Shared,

@@ -118,6 +118,9 @@ impl Summary for GridDomain {
         }
         let field = |name: &'static str| (name, layout[name].to_string());
         lines.extend(["sites", "channels", "neighbours", "tables"].map(field));
+        if let Some(arrays) = self.pairs {
+            lines.push(("pairs", format!("numbers from {}", arrays.names())));
+        }
         if self.directions != Directions::default() {
             lines.push(field("directions"));
         }

@@ -2,7 +2,7 @@
 
 use super::{SiteFeatures, Tables};
 use crate::data::dataset::Dataset;
-use crate::data::sites::{PairFeatures, Sites};
+use crate::data::sites::{PairArrays, PairFeatures, Sites};
 use crate::graph::build::PairTables;
 use crate::graph::{FactorGraph, Graph, Grid, Label, Neighbours};
 use crate::model::{Features, Keep, TableKind, TableShapes};
@@ -36,6 +36,9 @@ pub struct GridDomain {
     pub channels: usize,
     /// How many numbers a pair has, not counting the constant.
     pub pair_channels: usize,
+    /// The arrays that these come from, if not from the sites. Models of earlier versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<PairArrays>,
     /// Which sites are joined.
     pub neighbours: Neighbours,
     /// The form of the tables of pairs. With [`Tables::Ising`] pixels have such tables too; otherwise pixels have one
@@ -80,6 +83,7 @@ impl GridDomain {
             sites,
             channels,
             pair_channels,
+            pairs: example.pairs.arrays(),
             neighbours,
             tables,
             directions,
@@ -185,6 +189,14 @@ impl GridDomain {
         }
         if self.neighbours == Neighbours::None {
             return Ok(sites);
+        }
+        let found = given.pairs.arrays();
+        if let Some(expected) = self.pairs.filter(|expected| found != Some(*expected)) {
+            let found = found.map_or("it has no such arrays", |_| "it has other ones");
+            return Err(refuse(format!(
+                "the numbers of pairs come from the arrays {} in training, but {found}: give them",
+                expected.names()
+            )));
         }
         if sites.pair_channels() != self.pair_channels {
             let (found, expected) = (sites.pair_channels(), self.pair_channels);
