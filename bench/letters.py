@@ -70,11 +70,15 @@ def column_lines(count: int, seed: int) -> Iterator[str]:
 
 
 def write_matrix(path: Path, count: int, seed: int) -> None:
-    """The pixels of all letters as NumPy saves a matrix of single-precision numbers."""
-    rows = [image for word in words(count, seed) for _, image in word]
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(rows)}, {HEIGHT * WIDTH}), }}"
+    """The pixels of all letters."""
+    write_rows(path, HEIGHT * WIDTH, [image for word in words(count, seed) for _, image in word])
+
+
+def write_rows(path: Path, width: int, rows: list[list[int]] | list[list[float]]) -> None:
+    """A matrix of single-precision numbers, as NumPy saves it."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(rows)}, {width}), }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     with path.open("wb") as out:
         out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        for image in rows:
-            out.write(struct.pack(f"<{len(image)}f", *image))
+        for row in rows:
+            out.write(struct.pack(f"<{width}f", *row))

@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import chunking_attributes
+import embeddings
 import letters
 from harness.tools import BENCH, SetupFailed
 
@@ -92,20 +94,28 @@ class Data:
 
     def letters(self, part: str, form: str) -> Path:
         """Made-up letters: as attributes, as text with labels alone (`txt`), or the pixels as a matrix (`npy`)."""
-        count, seed = {"train": (5000, 3), "test": (1000, 4)}[part]
+        return self._with_vectors(letters, {"train": (5000, 3), "test": (1000, 4)}, part, form)
+
+    def embeddings(self, part: str, form: str) -> Path:
+        """Made-up words with vectors, in the forms of [letters](Data.letters)."""
+        return self._with_vectors(embeddings, {"train": (500, 3), "test": (100, 4)}, part, form)
+
+    def _with_vectors(self, of: ModuleType, parts: dict[str, tuple[int, int]], part: str, form: str) -> Path:
+        """`parts` has the number of sequences of each part, and its seed."""
+        count, seed = parts[part]
         count = count if self.sentences is None else min(count, self.sentences)
-        target, maker = self.work / f"letters-{part}.{form}", Path(letters.__file__)
+        target, maker = self.work / f"{of.__name__}-{part}.{form}", Path(str(of.__file__))
         if form == "npy":
             if not target.exists() or target.stat().st_mtime <= maker.stat().st_mtime:
                 self.work.mkdir(parents=True, exist_ok=True)
-                letters.write_matrix(target, count, seed)
+                of.write_matrix(target, count, seed)
             return target
-        lines = letters.attribute_lines if form == "attributes" else letters.column_lines
+        lines = of.attribute_lines if form == "attributes" else of.column_lines
         return self._make(target, maker, lines(count, seed))
 
-    def letters_template(self) -> Path:
-        """Label pairs, and nothing of the text."""
-        return self._make(self.work / "letters.tpl", Path(letters.__file__), ["B\n"])
+    def label_pairs(self) -> Path:
+        """A template of label pairs, and nothing of the text."""
+        return self._make(self.work / "pairs.tpl", Path(letters.__file__), ["B\n"])
 
     def repeated_test(self, times: int) -> Path:
         return self._repeated(self.columns("test"), times, f"conll2000-test-{times}x.txt")

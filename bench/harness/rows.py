@@ -30,6 +30,7 @@ ROWS = {
     "brown": RowPlan("Brown corpus, 32,623 sentences, parts of speech, the default command", training_rows.brown),
     "second-order": RowPlan("base NP by second-order chains", training_rows.second_order),
     "letters": RowPlan("letters of 16 × 8 pixels, 26 labels: as a matrix and as attributes", training_rows.letters_row),
+    "embeddings": RowPlan("words with vectors of 300 numbers, 22 labels: as a matrix and as attributes", training_rows.embeddings_row),
     "sweep": RowPlan("one parallel sweep of loopy belief propagation, 100 × 100 grid, 5 labels", grid_rows.sweep),
 }
 

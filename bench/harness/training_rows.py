@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.bench import TO_THE_OPTIMUM, Bench, crfkit_result, crfsuite_result
@@ -291,15 +292,28 @@ def second_order(bench: Bench, row: Row) -> None:
 
 
 def letters_row(bench: Bench, row: Row) -> None:
-    """OCR-like letters: the same black and white pixels as vectors and as attributes, which CRFsuite takes too."""
-    model = bench.work / "letters.model"
-    attributes, test_attributes = (bench.data.letters(part, "attributes") for part in ("train", "test"))
-    columns, test_columns = (bench.data.letters(part, "txt") for part in ("train", "test"))
-    vectors, test_vectors = (bench.data.letters(part, "npy") for part in ("train", "test"))
+    """OCR-like letters: black and white pixels, of which most are 0. As attributes, CRFsuite takes them too."""
+    attributes = bench.data.letters("train", "attributes")
+    as_vectors_and_attributes(bench, row, bench.data.letters, {"crfsuite, a pass": lambda: crfsuite_passes(bench, attributes)})
+    ours = ("vectors, a pass", SECONDS_PER_PASS)
+    row.ratio("crfsuite / vectors, a pass", ("crfsuite, a pass", SECONDS_PER_PASS), ours)
+
+
+def embeddings_row(bench: Bench, row: Row) -> None:
+    """Embeddings: long vectors without zeros."""
+    as_vectors_and_attributes(bench, row, bench.data.embeddings, {})
+
+
+def as_vectors_and_attributes(bench: Bench, row: Row, data: Callable[[str, str], Path], others: dict[str, Contestant]) -> None:
+    """The same numbers as vectors and as attributes."""
+    model = bench.work / f"{row.name}.model"
+    attributes, test_attributes = (data(part, "attributes") for part in ("train", "test"))
+    columns, test_columns = (data(part, "txt") for part in ("train", "test"))
+    vectors, test_vectors = (data(part, "npy") for part in ("train", "test"))
     passes = ("--optimizer", "lbfgs", "--passes", str(2 * bench.iterations))
-    # The pixels alone, without templates of the text; as they are, so that both forms are the same model.
+    # The numbers alone, without templates of the text; as they are, so that both forms are the same model.
     same = ("--features", "all", "--scaling", "none")
-    dense = ("--vectors", str(vectors), "--template", str(bench.data.letters_template()), *same)
+    dense = ("--vectors", str(vectors), "--template", str(bench.data.label_pairs()), *same)
 
     def by_vectors(*options: str) -> Sample:
         run = bench.crfkit.train(columns, model, *dense, *options)
@@ -322,12 +336,11 @@ def letters_row(bench: Bench, row: Row) -> None:
             "attributes": by_attributes,
             "vectors, a pass": lambda: a_pass(bench.crfkit.train(columns, model, *dense, *passes)),
             "attributes, a pass": lambda: a_pass(bench.crfkit_train_attributes(attributes, model, *same, *passes, c2=0.5)),
-            "crfsuite, a pass": lambda: crfsuite_passes(bench, attributes),
+            **others,
         },
         bench.rounds,
     )
     ours = ("vectors, a pass", SECONDS_PER_PASS)
-    row.ratio("crfsuite / vectors, a pass", ("crfsuite, a pass", SECONDS_PER_PASS), ours)
     row.ratio("attributes / vectors, a pass", ("attributes, a pass", SECONDS_PER_PASS), ours)
     row.claim(
         "accuracy of vectors minus that of attributes",

@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 import chunking_attributes
+import embeddings
 import letters
 from harness import report
 from harness.bench import sigma
@@ -87,6 +88,22 @@ class Letters(unittest.TestCase):
 
     def test_the_parts_differ(self) -> None:
         self.assertNotEqual(list(letters.column_lines(5, 3)), list(letters.column_lines(5, 4)))
+
+
+class Embeddings(unittest.TestCase):
+    def test_all_forms_are_the_same_words(self) -> None:
+        attributes = [line.rstrip("\n").split("\t") for line in embeddings.attribute_lines(3, 5)]
+        columns = [line.rstrip("\n").split("\t") for line in embeddings.column_lines(3, 5)]
+        self.assertEqual([line[0] for line in attributes], [line[-1] for line in columns])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "embeddings.npy")
+            embeddings.write_matrix(path, 3, 5)
+            data = path.read_bytes()
+        tokens = [line for line in attributes if line[0]]
+        numbers = struct.unpack(f"<{300 * len(tokens)}f", data[-1200 * len(tokens) :])
+        values = [float(field.split(":")[1]) for _, *fields in tokens for field in fields]
+        for number, value in zip(numbers, values, strict=True):
+            self.assertAlmostEqual(number, value, places=6)
 
 
 class Brown(unittest.TestCase):

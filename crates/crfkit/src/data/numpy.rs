@@ -39,7 +39,8 @@ impl NumberArray {
     /// Reads an array file. The error says why it cannot be read.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let (header, data) = split(bytes)?;
-        let Header { kind, size, big_endian, fortran, shape } = Header::parse(header)?;
+        let header = Header::parse(header)?;
+        let Header { size, ref shape, .. } = header;
         let count = shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
         let count = count.filter(|&count| count <= MAX_NUMBERS);
         let count = count
@@ -51,14 +52,8 @@ impl NumberArray {
             ));
         }
         let mut values = Vec::with_capacity(count);
-        let mut number = [0; 8];
-        for bytes in data.chunks_exact(size) {
-            number[..size].copy_from_slice(bytes);
-            if big_endian {
-                number[..size].reverse();
-            }
-            values.push(kind.number(number, size));
-        }
+        values.extend(header.numbers(data));
+        let Header { kind, shape, fortran, .. } = header;
         if fortran {
             values = last_index_fastest(&shape, &values);
         }
@@ -152,7 +147,7 @@ impl<R: Read> MatrixReader<R> {
         vectors: &mut Vectors,
         place: impl Fn() -> Place,
     ) -> crate::Result<()> {
-        let Header { kind, size, big_endian, .. } = self.header;
+        let size = self.header.size;
         let (all, width) = (self.header.shape[0], self.header.shape[1]);
         vectors.reset(width);
         if self.done + rows > all {
@@ -176,14 +171,7 @@ impl<R: Read> MatrixReader<R> {
                 }
                 _ => Error::io(&*self.name, error),
             })?;
-            let mut number = [0; 8];
-            vectors.extend(self.bytes.chunks_exact(size).map(|bytes| {
-                number[..size].copy_from_slice(bytes);
-                if big_endian {
-                    number[..size].reverse();
-                }
-                kind.number(number, size) as f32
-            }));
+            self.header.add_numbers(&self.bytes, vectors);
         }
         let (name, done) = (&self.name, self.done);
         vectors.check(|row| Place::new(name, (done + row + 1) as u64))?;
@@ -245,6 +233,30 @@ struct Header {
 }
 
 impl Header {
+    /// The numbers in some bytes.
+    fn numbers(&self, bytes: &[u8]) -> impl Iterator<Item = f64> {
+        let Header { kind, size, big_endian, .. } = *self;
+        let mut number = [0; 8];
+        bytes.chunks_exact(size).map(move |bytes| {
+            number[..size].copy_from_slice(bytes);
+            if big_endian {
+                number[..size].reverse();
+            }
+            kind.number(number, size)
+        })
+    }
+
+    /// Adds the numbers in some bytes to vectors. Not generic, so that it is compiled with the library: a program that is compiled for size reads
+    /// matrices of many megabytes too.
+    fn add_numbers(&self, bytes: &[u8], vectors: &mut Vectors) {
+        match self {
+            Header { kind: Type::Float, size: 4, big_endian: false, .. } => {
+                vectors.extend(bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+            }
+            _ => vectors.extend(self.numbers(bytes).map(|x| x as f32)),
+        }
+    }
+
     /// Reads the header at the beginning of an array file.
     fn read(reader: &mut impl Read) -> Result<Self, String> {
         let mut start = [0; 8];

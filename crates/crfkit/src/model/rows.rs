@@ -221,17 +221,17 @@ impl Rows {
     }
 
     /// table ← table + value · Σ_k θ_k·c_k.
-    pub(super) fn combine<R: Real>(&self, weights: &[f64], value: f64, table: &mut [R]) {
+    pub(super) fn combine<R: Real>(&self, weights: &[impl Real], value: f64, table: &mut [R]) {
         for (c, w) in self.basis.iter().zip(weights) {
             for (x, c) in table.iter_mut().zip(c) {
-                *x += R::of(value * w * c);
+                *x += R::of(value * (*w).into() * c);
             }
         }
     }
 
     /// out_k ← ⟨c_k, table⟩ for every basis function.
-    pub(super) fn project_to(&self, table: &[f64], out: &mut [f64]) {
-        out.iter_mut().zip(&self.basis).for_each(|(out, c)| *out = project(c, table));
+    pub(super) fn project_to<R: Real>(&self, table: &[R], out: &mut [R]) {
+        out.iter_mut().zip(&self.basis).for_each(|(out, c)| *out = R::of(project(c, table)));
     }
 
     /// Appends the table entries of the row whose weights are at `range`, in the order of the weights.
@@ -250,8 +250,8 @@ impl Rows {
 }
 
 /// The inner product ⟨c, table⟩.
-fn project(c: &[f64], table: &[f64]) -> f64 {
-    c.iter().zip(table).map(|(c, x)| c * x).sum()
+fn project(c: &[f64], table: &[impl Real]) -> f64 {
+    c.iter().zip(table).map(|(c, x)| c * (*x).into()).sum()
 }
 
 /// Keeps only those entries of a kind's rows that occur with the gold labels of `data`.

@@ -361,8 +361,8 @@ impl Local {
                 for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
                     if let Some((kind, id)) = features.row(row.row) {
                         let (rows, table) = (&features.rows[kind], &self.gradient[plane][offset..]);
-                        match (id as usize) < rows.dense && !rows.basis.is_empty() {
-                            true => out.extend_from_slice(&table[..row.weights().len()]),
+                        match (id as usize) < rows.dense {
+                            true => rows.append_dense(table, id, out),
                             false => rows.pick(table, row.weights(), out),
                         }
                     }

@@ -10,6 +10,7 @@ use super::packed::Packed;
 use super::single::Singles;
 use super::{Risk, gold};
 use crate::ability::Ability;
+use crate::data::dataset::{Dataset, DenseNumbers};
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::math::Array;
 use crate::math::product::RowsOf;
@@ -191,9 +192,10 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
             own: Array::default(),
             dpsi: Array::default(),
             table: vec![0.0; widest(&self.risk.features)],
-            weights: DenseWeights::default(),
+            numbers: Vec::new(),
+            weights: Vec::new(),
+            single_weights: DenseWeights::default(),
             sums: Vec::new(),
-            tables: Vec::new(),
         })
     }
 }
@@ -215,35 +217,57 @@ struct Evaluator<'a, G: Graph> {
     own: Array<f64>,
     dpsi: Array<f64>,
     table: Vec<f64>,
-    /// The weights of dense rows, the sums of one kind of them, and the starts of their tables.
-    weights: DenseWeights,
+    /// The dense numbers of the block, for each kind that has them.
+    numbers: Vec<Numbers>,
+    /// The weights of dense rows, and the sums of one kind of them.
+    weights: Vec<f64>,
+    single_weights: DenseWeights<f32>,
     sums: Vec<f64>,
+}
+
+/// The dense numbers of a block, side by side: its examples are few and short, and products need many rows at a time.
+#[derive(Default)]
+struct Numbers {
+    kind: usize,
+    width: usize,
+    values: Vec<f32>,
+    /// The start of the table of each row.
     tables: Vec<u32>,
 }
 
-impl<G: Graph> Evaluator<'_, G> {
-    /// Calls `visit` with the dense numbers of every example of a block, and the starts of their tables.
-    fn each_dense(&mut self, block: usize, kind: usize, mut visit: impl FnMut(&mut Self, RowsOf)) {
-        let data = &self.blocks.risk.data;
-        let Some(dense) = data.dense().iter().find(|dense| dense.kind() == kind) else { return };
-        let (mut start, mut tables) = (0, std::mem::take(&mut self.tables));
-        for example in self.blocks.blocks[block].examples.iter().map(|&example| example as usize) {
-            let graph = data.graph(example);
-            tables.clear();
-            dense.add_tables(graph, start, &mut tables);
-            visit(self, RowsOf { values: dense.of(example), width: dense.width(), tables: &tables });
-            start += graph.own_len();
-        }
-        self.tables = tables;
+impl Numbers {
+    fn rows(&self) -> RowsOf<'_> {
+        RowsOf { values: &self.values, width: self.width, tables: &self.tables }
     }
 
-    /// Unpacks the occurrences of a block, unless they are at hand.
+    /// Overwrites this with the numbers of some examples.
+    fn collect(&mut self, data: &Dataset<impl Graph>, dense: &DenseNumbers, examples: &[u32]) {
+        (self.kind, self.width) = (dense.kind(), dense.width());
+        self.values.clear();
+        self.tables.clear();
+        let mut start = 0;
+        for example in examples.iter().map(|&example| example as usize) {
+            let graph = data.graph(example);
+            self.values.extend_from_slice(dense.of(example));
+            dense.add_tables(graph, start, &mut self.tables);
+            start += graph.own_len();
+        }
+    }
+}
+
+impl<G: Graph> Evaluator<'_, G> {
+    /// Unpacks the occurrences and dense numbers of a block, unless they are at hand.
     fn unpack(&mut self, block: usize) {
         let (unpacked, occurrences) = &mut self.occurrences;
         if *unpacked != block {
-            let Block { occurrences: packed, own_len, .. } = &self.blocks.blocks[block];
+            let Block { occurrences: packed, own_len, examples } = &self.blocks.blocks[block];
             packed.unpack(occurrences);
-            self.flat.list(&self.blocks.risk.features, occurrences, *own_len);
+            let Risk { features, data, .. } = self.blocks.risk;
+            self.flat.list(features, occurrences, *own_len);
+            self.numbers.resize_with(data.dense().len(), Numbers::default);
+            for (numbers, dense) in self.numbers.iter_mut().zip(data.dense()) {
+                numbers.collect(data, dense, examples);
+            }
             *unpacked = block;
         }
     }
@@ -259,6 +283,13 @@ impl<G: Graph> Evaluator<'_, G> {
         let (features, of) = (&self.blocks.risk.features, &self.occurrences.1);
         of.spread(features, theta, &mut self.table, &mut self.psi_single);
         self.flat.spread(features, of, theta, &mut self.table, &mut self.psi_single);
+        if !self.numbers.is_empty() {
+            self.single_weights.set(features, &[theta]);
+            for of in &self.numbers {
+                let w = self.single_weights.matrix(of.kind, 0);
+                features.rows[of.kind].add_products(of.rows(), w, &mut self.psi_single);
+            }
+        }
         singles.many.prepare(&self.shared);
         let examples = examples.iter().map(|&example| example as usize);
         let (own, at) = (&mut self.psi_single[..*own_len], (theta, &self.shared));
@@ -298,13 +329,8 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
         }
         self.occurrences.1.spread(features, theta, &mut self.table, &mut self.psi);
         self.flat.spread(features, &self.occurrences.1, theta, &mut self.table, &mut self.psi);
-        if !data.dense().is_empty() {
-            self.weights.set(features, &[theta]);
-            for (kind, rows) in features.rows.iter().enumerate() {
-                self.each_dense(block, kind, |this, x| {
-                    rows.add_products(x, this.weights.matrix(kind, 0), &mut this.psi);
-                });
-            }
+        for of in &self.numbers {
+            features.rows[of.kind].add_products_at(of.rows(), theta, &mut self.weights, &mut self.psi);
         }
         let (mut own_residuals, shared_residuals) = residuals.split_at_mut(*own_len);
         let (mut psi, mut value) = (&self.psi[..], 0.0);
@@ -343,11 +369,11 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
                 let size = of_kind.dense_size();
                 self.sums.clear();
                 self.sums.resize(of_kind.dense * size, 0.0);
-                self.each_dense(block, kind, |this, numbers| of_kind.add_outer(numbers, x, &mut this.sums));
+                for numbers in self.numbers.iter().filter(|numbers| numbers.kind == kind) {
+                    of_kind.add_outer(numbers.rows(), x, &mut self.sums);
+                }
                 for (row, sum) in self.sums.chunks_exact(size).enumerate() {
-                    let place = out.len();
-                    out.resize(place + of_kind.range(row as u32).len(), 0.0);
-                    of_kind.take_dense(sum, row as u32, &mut out[place..]);
+                    of_kind.append_dense(sum, row as u32, out);
                 }
             }
             let end = self.occurrences.1.end_of(features, kind);

@@ -20,7 +20,7 @@ pub(super) struct FullMemory<G: Graph, S: Scalar> {
     /// dψ of a block.
     buffer: Array<S>,
     slots: Vec<Slot<G, S>>,
-    matrices: Matrices,
+    matrices: Matrices<f64>,
 }
 
 /// What one slot of every block accumulates, and its scratch.
@@ -100,14 +100,14 @@ impl<G: Graph> Risk<G> {
                 slots.iter_mut().for_each(|slot| slot.sum.clear(shared));
                 return S::lift(f64::NAN);
             }
-            matrices.multiply(self, block, buffer);
+            self.multiply(matrices, block, theta.len(), buffer);
             for part in self.examples_of((block, links), &at, buffer, slots) {
                 value += part;
             }
             for (plane, gradient) in gradient.iter_mut().enumerate() {
                 self.rows_of((block, links), buffer.plane(plane), gradient);
+                matrices.take(self, block, plane, buffer.plane(plane));
             }
-            matrices.take(self, block, buffer);
         }
         let mut total = SharedSum::new(shared);
         for slot in slots {
@@ -120,6 +120,25 @@ impl<G: Graph> Risk<G> {
             matrices.finish(&self.features, plane, gradient);
         }
         value
+    }
+
+    /// buffer ← the log-potentials of the dense observations of a block, if there are any.
+    fn multiply<S: Scalar>(
+        &self,
+        matrices: &Matrices<f64>,
+        block: &Block,
+        planes: usize,
+        buffer: &mut Array<S>,
+    ) {
+        for plane in 0..if self.data.dense().is_empty() { 0 } else { planes } {
+            let psi = &mut buffer.plane_mut(plane)[..block.own_len];
+            let mut start = 0;
+            for graph in block.examples.clone().map(|example| self.data.graph(example)) {
+                clear(graph, plane, &mut psi[start..start + graph.own_len()]);
+                start += graph.own_len();
+            }
+            matrices.multiply(self, block, plane, psi);
+        }
     }
 
     /// The first half of a block: its examples, slot by slot.

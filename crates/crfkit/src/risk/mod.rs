@@ -64,6 +64,8 @@ pub struct Risk<G: Graph> {
     batch_dual: Mutex<BatchMemory<G, math::Dual>>,
     complex: Mutex<ComplexMemory<G>>,
     single: Mutex<SingleMemory<G>>,
+    /// Whether the dense numbers suit single precision, once that was asked.
+    moderate: OnceLock<bool>,
     compute: Mutex<Compute>,
     /// Whether the optimum is far, for [`Compute::Auto`].
     far: AtomicBool,
@@ -110,6 +112,7 @@ impl<G: Graph> Risk<G> {
             batch_dual: Mutex::default(),
             complex: Mutex::default(),
             single: Mutex::default(),
+            moderate: OnceLock::new(),
             compute: Mutex::new(Compute::F64),
             far: AtomicBool::new(false),
             stop: Mutex::default(),
@@ -139,6 +142,7 @@ impl<G: Graph> Risk<G> {
     pub fn replace_data(&mut self, data: Dataset<G>) -> Dataset<G> {
         // What a full pass keeps is cut to the examples.
         self.plan = OnceLock::new();
+        self.moderate = OnceLock::new();
         (self.full, self.full_dual, self.complex, self.single) = Default::default();
         std::mem::replace(&mut self.data, data)
     }

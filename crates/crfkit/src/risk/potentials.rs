@@ -78,6 +78,9 @@ impl<R: Real> Gather<'_, R> {
         (plane, theta): (usize, &[f64]),
         psi: &mut [R],
     ) {
+        if data.occurrences() == 0 {
+            return;
+        }
         let graph = data.graph(example);
         let spread = self.dense.rows().min(self.rare);
         let tables = || data.tables(example).enumerate();
@@ -146,11 +149,7 @@ pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph
     let counts = counts(data, Dense::<R>::fitting(&features.rows[NODES], DENSE_BYTES));
     // The rows of a matrix are not among the observations that are counted.
     let matrix = features.rows[NODES].dense.min(counts.len());
-    if matrix == counts.len() {
-        matrix
-    } else {
-        worth_spreading(&counts[matrix..]).map_or(0, |rows| matrix + rows)
-    }
+    worth_spreading(&counts[matrix..]).map_or(0, |rows| matrix + rows)
 }
 
 /// The number of rows, from the first, that save the most additions if they are spread out, by how often each occurs. Rows are ordered by how often

@@ -3,12 +3,13 @@
 use super::any_loss::Worker;
 use super::index::{BLOCK, Block, SLOTS};
 use super::links::{Links, Plan};
-use super::potentials::{self, Gather, add};
+use super::matrices::Matrices;
+use super::potentials::{self, Gather, potentials_with};
 use super::{Risk, lock};
 use crate::graph::{Gradient, Graph, Label, NODES, Psi, Shared, SharedSum};
 use crate::loss::{Gold, ManyLosses, Member};
-use crate::math::Array;
-use crate::model::{Dense, Features};
+use crate::math::{Array, simd};
+use crate::model::{Dense, DenseWeights};
 use crate::optim::{Compute, Objective};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -21,9 +22,10 @@ pub(super) struct SingleMemory<G: Graph> {
     dense_rows: usize,
     shared: Shared<f64>,
     dense: Dense<f32>,
-    /// ψ, then dψ, of a block.
+    /// ψ, then dψ, of a block, and a vector more for the products of matrices.
     buffer: Vec<f32>,
     slots: Vec<Slot<G>>,
+    matrices: Matrices<f32>,
 }
 
 /// What one slot of every block accumulates, and its scratch.
@@ -41,6 +43,7 @@ impl<G: Graph> Default for SingleMemory<G> {
             dense: Dense::default(),
             buffer: Vec::new(),
             slots: Vec::new(),
+            matrices: Matrices::default(),
         }
     }
 }
@@ -60,16 +63,23 @@ impl<G: Graph> Risk<G> {
         let features = &self.features;
         let plain = features.rows.iter().enumerate().all(|(kind, rows)| kind == NODES || rows.len == 0);
         let short = self.data.variables() <= LONG * self.data.len();
-        let plain = plain && short && self.data.dense().is_empty() && features.rows[NODES].basis.is_empty();
-        let many = (compute && plain).then(|| (self.loss.many)()).flatten()?;
+        let plain = plain && short && features.rows[NODES].basis.is_empty();
+        let many = (compute && plain && self.is_moderate()).then(|| (self.loss.many)()).flatten()?;
         let (psi, dpsi) = (Array::default(), Array::default());
         Some(Singles { many, worker: (self.loss.real)(), psi, dpsi, values: Vec::new() })
+    }
+
+    /// Whether all dense numbers are so small that no sum of a pass overflows.
+    fn is_moderate(&self) -> bool {
+        const LARGEST: f32 = 1e30;
+        let all = || self.data.dense().iter().all(|of| of.values().iter().all(|x| x.abs() < LARGEST));
+        *self.moderate.get_or_init(all)
     }
 
     /// [`Objective::value_grad`] in single precision; `None` if it does not apply.
     pub(super) fn single_pass(&self, theta: &[f64], gradient: &mut [f64]) -> Option<f64> {
         let mut memory = lock(&self.single);
-        let SingleMemory { plan, dense_rows, shared, dense, buffer, slots } = &mut *memory;
+        let SingleMemory { plan, dense_rows, shared, dense, buffer, slots, matrices } = &mut *memory;
         self.singles()?;
         let longest = BLOCK.max(VARIABLES * self.features.rows[NODES].stride());
         let Plan { index, links, rare } = match longest {
@@ -80,7 +90,7 @@ impl<G: Graph> Risk<G> {
         if slots.is_empty() {
             *dense_rows = potentials::dense_rows::<f32>(&self.features, &self.data).min(*rare as usize);
             *shared = self.features.empty_tables();
-            buffer.resize(index.buffer, 0.0);
+            buffer.resize(index.buffer + simd::LANES, 0.0);
             for _ in 0..SLOTS {
                 slots.push(Slot { sum: SharedSum::new(shared), many: self.singles()? });
             }
@@ -89,6 +99,7 @@ impl<G: Graph> Risk<G> {
         let rows = &self.features.rows[NODES];
         dense.spread(rows, *dense_rows, &[theta], |tables, size, task| self.stretches(tables, size, task));
         slots.iter_mut().for_each(|slot| slot.many.many.prepare(shared));
+        matrices.start(self, &[theta]);
         let mut value = 0.0;
         let gather = Gather { dense, rare: *rare };
         for (block, links) in index.blocks.iter().zip(links) {
@@ -96,10 +107,15 @@ impl<G: Graph> Risk<G> {
                 slots.iter_mut().for_each(|slot| slot.sum.clear(shared));
                 return Some(f64::NAN);
             }
+            if !self.data.dense().is_empty() {
+                buffer.fill(0.0);
+                matrices.multiply(self, block, 0, buffer);
+            }
             for part in self.single_examples((block, links), (theta, shared, gather), buffer, slots) {
                 value += part;
             }
             self.rows_of((block, links), buffer, gradient);
+            matrices.take(self, block, 0, buffer);
         }
         let mut total = SharedSum::new(shared);
         for slot in slots {
@@ -108,6 +124,7 @@ impl<G: Graph> Risk<G> {
             slot.sum.clear(shared);
         }
         self.features.scatter_tables(&total, 0, 0, gradient);
+        matrices.finish(&self.features, 0, gradient);
         Some(value)
     }
 
@@ -129,7 +146,9 @@ impl<G: Graph> Risk<G> {
             first += len;
         }
         let run = |(slot, examples, own, (number, first)): (&mut Slot<G>, Range<usize>, &mut [f32], _)| {
-            own.fill(0.0);
+            if self.data.dense().is_empty() {
+                own.fill(0.0);
+            }
             links.gather(number, theta, own, first);
             let mut start = 0;
             for example in examples.clone() {
@@ -175,12 +194,12 @@ impl<G: Graph> Singles<G> {
         self.values.clear();
         self.values.resize(members.len(), 0.0);
         self.many.losses(shared, (&members, &gold), own, sum, &mut self.values);
+        let mut weights = None;
         for ((example, member), value) in examples.zip(&members).zip(&mut self.values) {
             if value.is_nan() {
                 let len = member.graph.own_len();
-                let features: &Features = &risk.features;
-                potentials::start(data, example, &mut self.psi);
-                add(features, data, example, theta, &mut self.psi);
+                let weights = weights.get_or_insert_with(|| DenseWeights::of(&risk.features, theta));
+                potentials_with(&risk.features, data, example, (theta, weights), &mut self.psi);
                 self.dpsi.reserve(len);
                 *value = self.worker.loss(
                     member.graph,

@@ -1,7 +1,7 @@
 //! Passes in single precision against passes in double precision: value, gradient and residuals, on all kinds of chains.
 
 use crfkit::data::dataset::Dataset;
-use crfkit::graph::{Chain, Graph, Label};
+use crfkit::graph::{Chain, Graph, Label, NODES};
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
@@ -11,16 +11,43 @@ use crfkit::risk::Risk;
 
 const OBSERVATIONS: usize = 60;
 
+/// Dense numbers of a token, if it has any: several of the vectors in which they are multiplied, and some over.
+const DENSE: usize = 37;
+
+/// What tokens have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Plain,
+    /// Observations have values, and sequences have weights.
+    Valued,
+    /// Tokens have dense numbers too.
+    Dense,
+    /// Those numbers are huge.
+    Huge,
+}
+use Kind::{Dense, Huge, Plain, Valued};
+
 /// Chains of these lengths, with random observations and weights.
-fn data(seed: u64, labels: usize, lengths: &[usize], valued: bool) -> Dataset<Chain> {
+fn data(seed: u64, labels: usize, lengths: &[usize], kind: Kind) -> Dataset<Chain> {
     let mut rng = Random::new(seed);
     let mut data = Dataset::new();
+    let (dense, valued) = (if [Dense, Huge].contains(&kind) { DENSE } else { 0 }, kind == Valued);
+    let size = if kind == Huge { 1e37 } else { 1.0 };
+    if dense > 0 {
+        data.set_dense(NODES, dense);
+    }
     for &len in lengths {
         let chain = Chain { len, labels, own_pairs: false, triples: false, segments: None };
         for _ in 0..chain.own_tables() {
             for _ in 0..rng.below(5) {
                 let id = rng.below(OBSERVATIONS).min(rng.below(OBSERVATIONS)) as u32;
-                data.push_observation(id, if valued { rng.uniform() * 2.0 - 0.5 } else { 1.0 });
+                data.push_observation(
+                    id + dense as u32,
+                    if valued { rng.uniform() * 2.0 - 0.5 } else { 1.0 },
+                );
+            }
+            if dense > 0 {
+                data.push_dense(NODES, (0..dense).map(|_| size * (rng.uniform() as f32 - 0.5)));
             }
             data.finish_table();
         }
@@ -38,7 +65,8 @@ fn data(seed: u64, labels: usize, lengths: &[usize], valued: bool) -> Dataset<Ch
 }
 
 fn risk(data: Dataset<Chain>, labels: usize, keep: Keep, threads: usize) -> Risk<Chain> {
-    let features = Features::chain(&data, labels, [OBSERVATIONS, 0], keep, true, true);
+    let dense: usize = data.dense().iter().map(|dense| dense.width()).sum();
+    let features = Features::chain(&data, labels, [OBSERVATIONS + dense, 0], keep, true, true);
     Risk::new(Likelihood(ForwardBackward), features, data, threads).unwrap()
 }
 
@@ -74,14 +102,17 @@ fn errors(risk: &Risk<Chain>, theta: &[f64]) -> [f64; 2] {
 #[test]
 fn single_precision_is_near_double_precision() {
     for labels in [1, 2, 8, 22, 70, 200, 500] {
-        for (keep, valued) in [(Keep::Observed, false), (Keep::Observed, true), (Keep::All, false)] {
+        let kinds = [Plain, Valued, Dense].map(|kind| (Keep::Observed, kind));
+        for (keep, kind) in kinds.into_iter().chain([(Keep::All, Plain), (Keep::All, Dense)]) {
             if labels == 500 && keep == Keep::All {
                 continue; // a quarter of a million pairs take seconds
             }
-            let risk = risk(data(labels as u64, labels, &lengths(3), valued), labels, keep, 1);
+            let risk = risk(data(labels as u64, labels, &lengths(3), kind), labels, keep, 1);
             for size in [0.0, 0.1, 1.0, 3.0] {
                 let [value, gradient] = errors(&risk, &weights(&risk, 5, size));
-                let what = format!("{labels} labels, {keep:?}, weights up to {size}: {value:e} {gradient:e}");
+                let what = format!(
+                    "{labels} labels, {keep:?}, {kind:?}, weights up to {size}: {value:e} {gradient:e}"
+                );
                 assert!(value < 1e-6 && gradient < 4e-6, "{what}");
                 assert!(
                     labels < 8 || size == 0.0 || value + gradient > 0.0,
@@ -95,25 +126,28 @@ fn single_precision_is_near_double_precision() {
 #[test]
 fn errors_do_not_grow_with_the_length() {
     for len in [2, 10, 190] {
-        let risk = risk(data(1, 5, &[len; 200], false), 5, Keep::All, 1);
+        let risk = risk(data(1, 5, &[len; 200], Plain), 5, Keep::All, 1);
         let [value, gradient] = errors(&risk, &weights(&risk, 2, 1.0));
         assert!(value > 0.0 && value < 3e-7 && gradient < 1e-6, "length {len}: {value:e} {gradient:e}");
     }
     // Too long to fill lanes: double precision.
-    let risk = risk(data(1, 5, &[3000; 8], false), 5, Keep::All, 1);
+    let risk = risk(data(1, 5, &[3000; 8], Plain), 5, Keep::All, 1);
     assert_eq!(errors(&risk, &weights(&risk, 2, 1.0)), [0.0, 0.0]);
 }
 
 #[test]
 fn scores_too_far_apart_are_computed_in_double_precision() {
     for size in [20.0, 300.0, 1e5] {
-        for labels in [3, 80] {
-            let risk = risk(data(4, labels, &lengths(8), false), labels, Keep::Observed, 1);
+        for (labels, kind) in [(3, Plain), (80, Plain), (3, Dense), (80, Dense)] {
+            let risk = risk(data(4, labels, &lengths(8), kind), labels, Keep::Observed, 1);
             let [value, gradient] = errors(&risk, &weights(&risk, 9, size));
-            assert!(value < 1e-6 && gradient < 1e-6, "{labels} labels, {size}: {value:e} {gradient:e}");
+            assert!(
+                value < 1e-6 && gradient < 1e-6,
+                "{labels} labels, {kind:?}, {size}: {value:e} {gradient:e}"
+            );
         }
     }
-    let risk = risk(data(4, 3, &lengths(8), false), 3, Keep::All, 1);
+    let risk = risk(data(4, 3, &lengths(8), Plain), 3, Keep::All, 1);
     let mut theta = weights(&risk, 9, 1.0);
     theta[4] = f64::NAN;
     assert!(value_grad(&risk, &theta, Compute::F32).0.is_nan());
@@ -121,7 +155,7 @@ fn scores_too_far_apart_are_computed_in_double_precision() {
 
 #[test]
 fn pairs_far_below_the_others_do_not_cancel() {
-    let risk = risk(data(6, 90, &lengths(2), false), 90, Keep::Observed, 1);
+    let risk = risk(data(6, 90, &lengths(2), Plain), 90, Keep::Observed, 1);
     for low in [-3.0, -5.0, -8.0, -20.0] {
         let mut theta = weights(&risk, 1, 0.5);
         let pairs = risk.features().tables[0].base;
@@ -134,21 +168,21 @@ fn pairs_far_below_the_others_do_not_cancel() {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    for labels in [5, 100] {
+    for (labels, kind) in [(5, Valued), (100, Valued), (5, Dense), (100, Dense)] {
         let results: Vec<_> = [1, 2, 3]
             .map(|threads| {
-                let risk = risk(data(2, labels, &lengths(4), true), labels, Keep::Observed, threads);
+                let risk = risk(data(2, labels, &lengths(4), kind), labels, Keep::Observed, threads);
                 value_grad(&risk, &weights(&risk, 7, 1.0), Compute::F32)
             })
             .into();
-        assert!(results[1] == results[0] && results[2] == results[0], "{labels} labels");
+        assert!(results[1] == results[0] && results[2] == results[0], "{labels} labels, {kind:?}");
     }
 }
 
 #[test]
 fn residuals_of_blocks_are_near_those_in_double_precision() {
-    for labels in [70, 90] {
-        let risk = risk(data(3, labels, &lengths(6), true), labels, Keep::Observed, 1);
+    for (labels, kind) in [(70, Valued), (90, Valued), (90, Dense)] {
+        let risk = risk(data(3, labels, &lengths(6), kind), labels, Keep::Observed, 1);
         let theta = weights(&risk, 8, 1.0);
         let residuals = |compute: Compute| {
             risk.compute(compute);
@@ -178,7 +212,7 @@ fn residuals_of_blocks_are_near_those_in_double_precision() {
 
 #[test]
 fn auto_changes_its_numbers_near_the_optimum() {
-    let risk = risk(data(3, 6, &lengths(6), false), 6, Keep::Observed, 1);
+    let risk = risk(data(3, 6, &lengths(6), Plain), 6, Keep::Observed, 1);
     let theta = weights(&risk, 8, 1.0);
     let exact = value_grad(&risk, &theta, Compute::F64);
     assert!(!risk.approach(Distance::Far), "double precision is double precision");
@@ -208,4 +242,14 @@ fn bigram_observations_are_computed_in_double_precision() {
     let risk = Risk::new(Likelihood(ForwardBackward), features, data, 1).unwrap();
     let theta = weights(&risk, 1, 1.0);
     assert!(value_grad(&risk, &theta, Compute::F32) == value_grad(&risk, &theta, Compute::F64));
+}
+
+#[test]
+fn huge_numbers_are_multiplied_in_double_precision() {
+    let risk = risk(data(3, 4, &lengths(6), Huge), 4, Keep::Observed, 1);
+    let mut theta = weights(&risk, 1, 1.0);
+    theta[..4 * DENSE].iter_mut().for_each(|w| *w *= 1e-37);
+    let (value, gradient) = value_grad(&risk, &theta, Compute::F32);
+    assert!(value.is_finite() && gradient.iter().all(|x| x.is_finite()));
+    assert!((value, gradient) == value_grad(&risk, &theta, Compute::F64));
 }
