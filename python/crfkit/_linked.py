@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import numpy as np
+
 from crfkit import _crfkit
 from crfkit._base import check_lengths, weights_of
 from crfkit._fit import Trained, development, text_of, token_weights_of
