@@ -283,5 +283,5 @@ fn numbers_of_pairs_are_learnt_from() {
     assert!(refuse(patches, &all[0].0).contains("p: it has numbers of pairs"));
     let compare = Image { channels: 2, values: vec![0.0; 2 * height * width], ..all[0].0.nodes };
     let other = Sites { nodes: all[0].0.nodes.clone(), pairs: PairFeatures::Compared(compare) };
-    assert!(refuse(layout, &other).contains("pairs have 2 numbers, but those of others have 1"));
+    assert!(refuse(layout, &other).contains("in training, but it has other ones: give them"));
 }
