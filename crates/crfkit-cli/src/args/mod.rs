@@ -182,7 +182,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 
-    /// CoNLL-U fields that become the columns of a token [default: those that the model was trained on; in training form,upos]
+    /// CoNLL-U fields that become the columns of a token [default: the model's, in training form,upos]
     #[arg(long, value_name = "NAMES")]
     pub fields: Option<Fields>,
 

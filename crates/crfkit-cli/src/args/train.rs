@@ -80,7 +80,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
     pub label_column: Vec<i32>,
 
-    /// Accept incomplete labels: `?` is any label, and `A|B` is A or B
+    /// Accept incomplete labels: `?` is any one, `A|B` is A or B
     #[arg(long, conflicts_with = "scheme", help_heading = "Features")]
     pub partial_labels: bool,
 
