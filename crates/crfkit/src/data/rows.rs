@@ -41,7 +41,7 @@ impl<R: Read> RowReader<R> {
         RowReader(match format {
             RowFormat::Columns => Kind::Columns(ColumnReader::new(lines)),
             RowFormat::Json => Kind::Json(JsonReader::new(lines)),
-            RowFormat::Conllu(fields) => Kind::Conllu(ConlluReader::new(lines, fields.clone())),
+            RowFormat::Conllu(fields) => Kind::Conllu(ConlluReader::new(lines, *fields)),
             RowFormat::Lines => Kind::Text(TextReader::new(lines, Cut::Lines)),
             RowFormat::Sentences => Kind::Text(TextReader::new(lines, Cut::Sentences)),
         })
