@@ -34,6 +34,29 @@ fn the_number_of_threads_changes_no_byte_on_any_vector_unit() {
     }
 }
 
+/// On little data the first steps may be far too long, and their weights right on all development data.
+#[test]
+fn the_best_weights_on_development_data_are_not_those_of_steps_that_were_too_long() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    let pair = |label: &str| format!("Ada\tNAME\nsings\t{label}\n\ndogs\tO\nbark\tO\n\n");
+    fs::write(path("train"), pair("?") + &pair("O").repeat(2)).unwrap();
+    fs::write(path("dev"), pair("O").repeat(3)).unwrap();
+    for more in [
+        &["--partial-labels"][..],
+        &["--partial-labels", "--optimizer", "adagrad", "--eta0", "1", "--passes", "15"],
+    ] {
+        crfkit()
+            .arg("train")
+            .args([&path("train"), Path::new("--dev"), &path("dev"), Path::new("-m"), &path("model")])
+            .args(more)
+            .assert()
+            .success();
+        let scores = output(crfkit().arg("eval").arg("-m").args([path("model"), path("dev")]));
+        assert!(scores.contains("100.00"), "{more:?}: {scores}");
+    }
+}
+
 /// The first pass of a batch method is the value at the start, and a strong penalty leaves no weight.
 #[test]
 fn a_model_that_has_learned_nothing_is_named() {

@@ -211,7 +211,6 @@ impl Ensemble {
     }
 }
 
-
 /// Working memory for loading sequences: that of the first model, and that of the others together with their answers.
 #[derive(Debug, Default)]
 pub struct EnsembleScratch {

@@ -98,15 +98,12 @@ pub(crate) fn fit(
         Stop::Watch => StopReason::Listener,
         stop => StopReason::Method(stop),
     });
-    let best = watcher.best.take();
-    let judged = best.is_some();
-    if let Some((_, best)) = best {
-        theta = best;
-    }
+    let last = watcher.best.take().map(|(_, best)| std::mem::replace(&mut theta, best));
+    let judged = last.is_some();
     // A batch method that is stopped has just reported the value of its weights. Another pass would take the time that
     // there is not.
     let reported = watcher.reported.filter(|_| why == Stop::Watch && !judged);
-    let end =
+    let mut end =
         reported.map_or_else(|| End::of(&problem, &theta), |value| End::reported(&problem, &theta, value));
     // The duality gap of SDCA is a proof (that of SAGA is an estimate), and auto compares its phases itself.
     let proven = why == Stop::Gap && settings.optimizer == Method::Sdca
@@ -119,7 +116,15 @@ pub(crate) fn fit(
         || (stopped || why == Stop::Gap) && problem.is_smooth() && problem.is_far_below(end.value, &zeros());
     let proven = proven || first.is_some_and(|first| end.value <= first) || far();
     let remedy = problem.prior.advice(shorter_steps(settings));
-    let above = if proven { None } else { end.above(&problem, first, &start, (passes, remedy))? };
+    let mut above = if proven { None } else { end.above(&problem, first, &start, (passes, remedy))? };
+    // The best weights on little development data may be those of the first steps, which are too long. The last ones are then better.
+    if let (Some(zero), Some(last), false) = (above, last, stopped) {
+        let of_last = End::of(&problem, &last);
+        if of_last.value <= zero {
+            (theta, end, above) = (last, of_last, None);
+            watcher.take_last(passes, &theta)?;
+        }
+    }
     match above {
         Some(zero) if stopped => {
             listener.event(&Event::AboveStart { objective: end.value, zero })?;
@@ -252,6 +257,15 @@ struct Watcher<'a, 'b> {
     reported: Option<f64>,
 }
 
+impl Watcher<'_, '_> {
+    /// Reports the scores of the last weights, which are taken as the best ones.
+    fn take_last(&mut self, passes: f64, theta: &[f64]) -> Result<()> {
+        let Some(judge) = &mut self.judge else { return Ok(()) };
+        let scores = judge(theta)?;
+        self.listener.event(&Event::Evaluation { passes, scores: &scores, best: true }).map(|_| ())
+    }
+}
+
 impl Watch for Watcher<'_, '_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, gradient_norm, gap, theta } = progress;
@@ -301,6 +315,8 @@ impl Watch for Watcher<'_, '_> {
     }
 
     fn restarts(&mut self, passes: f64, next: Restart) -> Result<()> {
+        // The weights of this attempt are given up, and with them the best ones.
+        (self.best, self.since_best) = (None, 0);
         self.listener.event(&Event::Restart { passes, next }).map(|_| ())
     }
 }
