@@ -50,11 +50,10 @@ pub(crate) fn fit(
     if let Some(need) = method.needs().iter().find(|need| !risk.provides().contains(need)) {
         let fits = |method: &Method| method.needs().iter().all(|need| risk.provides().contains(need));
         let names: Vec<&str> = Method::ALL.into_iter().filter(fits).map(Method::name).collect();
+        let (method, objective) = (settings.optimizer.name(), settings.objective.name());
         return Err(Error::Setting(format!(
-            "`optimizer` {} needs {}, which `objective` {} does not provide on this graph with these labels; it works with `optimizer` {}",
-            settings.optimizer.name(),
+            "`optimizer` {method} needs {}, which `objective` {objective} does not provide on this graph with these labels; it works with `optimizer` {}",
             need.name(),
-            settings.objective.name(),
             names.join(", ")
         )));
     }
@@ -98,7 +97,7 @@ pub(crate) fn fit(
         Stop::Watch => StopReason::Listener,
         stop => StopReason::Method(stop),
     });
-    let last = watcher.best.take().map(|(_, best)| std::mem::replace(&mut theta, best));
+    let last = watcher.best.take().map(|(score, best)| (score, std::mem::replace(&mut theta, best)));
     let judged = last.is_some();
     // A batch method that is stopped has just reported the value of its weights. Another pass would take the time that
     // there is not.
@@ -117,12 +116,14 @@ pub(crate) fn fit(
     let proven = proven || first.is_some_and(|first| end.value <= first) || far();
     let remedy = problem.prior.advice(shorter_steps(settings));
     let mut above = if proven { None } else { end.above(&problem, first, &start, (passes, remedy))? };
-    // The best weights on little development data may be those of the first steps, which are too long. The last ones are then better.
-    if let (Some(zero), Some(last), false) = (above, last, stopped) {
+    // The best weights on little development data may be those of first steps that were too long. The last ones say whether it diverged.
+    if let (Some(zero), Some((score, last)), false) = (above, last, stopped) {
         let of_last = End::of(&problem, &last);
         if of_last.value <= zero {
-            (theta, end, above) = (last, of_last, None);
-            watcher.take_last(passes, &theta)?;
+            above = None;
+            if watcher.is_as_good(&last, score, passes)? {
+                (theta, end) = (last, of_last);
+            }
         }
     }
     match above {
@@ -258,11 +259,15 @@ struct Watcher<'a, 'b> {
 }
 
 impl Watcher<'_, '_> {
-    /// Reports the scores of the last weights, which are taken as the best ones.
-    fn take_last(&mut self, passes: f64, theta: &[f64]) -> Result<()> {
-        let Some(judge) = &mut self.judge else { return Ok(()) };
-        let scores = judge(theta)?;
-        self.listener.event(&Event::Evaluation { passes, scores: &scores, best: true }).map(|_| ())
+    /// Whether weights have at least this score on the development data. If so, they are reported as the best ones.
+    fn is_as_good(&mut self, theta: &[f64], score: f64, passes: f64) -> Result<bool> {
+        let Some(scores) = self.judge.as_mut().map(|judge| judge(theta)).transpose()? else {
+            return Ok(false);
+        };
+        if score_of(&scores) < score {
+            return Ok(false);
+        }
+        self.listener.event(&Event::Evaluation { passes, scores: &scores, best: true }).map(|_| true)
     }
 }
 

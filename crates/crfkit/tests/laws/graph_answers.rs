@@ -40,7 +40,7 @@ fn graph(rng: &mut Random, round: usize) -> FactorGraph {
 
 fn problem(rng: &mut Random, graph: &FactorGraph, round: usize) -> Problem {
     let mut x = Problem::random(rng, graph, [1.5, 3.0, 60.0][round % 3]);
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         x.own.iter_mut().chain(x.shared.iter_mut().flatten()).for_each(|x| *x = x.round());
     }
     x
