@@ -57,7 +57,7 @@ pub(crate) fn fit(
             names.join(", ")
         )));
     }
-    // There are no lanes of chains with segments: single precision would be tried in vain.
+    // Chains with segments have no lanes: single precision would be tried in vain.
     risk.compute(if settings.segments.is_some() { Compute::F64 } else { settings.compute });
     let differences = Differences::new(risk);
     let problem = Problem {
@@ -119,11 +119,9 @@ pub(crate) fn fit(
     // The best weights on little development data may be those of first steps that were too long. The last ones say whether it diverged.
     if let (Some(zero), Some((score, last)), false) = (above, last, stopped) {
         let of_last = End::of(&problem, &last);
-        if of_last.value <= zero {
-            above = None;
-            if watcher.is_as_good(&last, score, passes)? {
-                (theta, end) = (last, of_last);
-            }
+        above = (of_last.value > zero).then_some(zero);
+        if above.is_none() && watcher.is_as_good(&last, score, passes)? {
+            (theta, end) = (last, of_last);
         }
     }
     match above {
