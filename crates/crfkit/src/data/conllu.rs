@@ -37,7 +37,7 @@ impl Default for Fields {
     }
 }
 
-/// Of at most [`MAX_FIELDS`] numbers.
+/// Takes the first 16 numbers at most.
 impl FromIterator<u8> for Fields {
     fn from_iter<I: IntoIterator<Item = u8>>(of: I) -> Self {
         let mut fields = Fields { numbers: [0; MAX_FIELDS], len: 0 };
