@@ -236,7 +236,11 @@ const EVAL: &[Flag] = &[
     flag("inference", LOOPY, EXACT_CHAINS),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
-    flag("partial-labels", &[Chain, Counts], "only plain chains learn from sets of labels"),
+    flag(
+        "partial-labels",
+        &[Chain, Counts],
+        "only plain chains are compared on such data here; train --dev and cv compare the others",
+    ),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
 ];
 
