@@ -92,8 +92,12 @@ const fn flag(name: &'static str, kinds: &'static [ModelKind], why: &'static str
 }
 
 const SEQUENCES: &[ModelKind] = &[Chain, Factorial, SkipChain, Counts];
-/// Kinds of model whose labellings have exact probabilities, with exact inference.
-const EXACT: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Counts];
+/// Kinds of model that are trained on all sequences together.
+const GATHERED: &[ModelKind] = &[Chain, Factorial, SkipChain];
+/// All ways to train models of sequences.
+const ROWS: &[ModelKind] = &[Chain, Factorial, SkipChain, Counts, Stream];
+/// Kinds of model whose inputs come from a file. With exact inference, their labellings have exact probabilities.
+const FILES: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Counts];
 const TEXT: &[ModelKind] = &[Chain, Factorial, SkipChain, Stream];
 const WEIGHTED: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid, Stream];
 const PASSES: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid];
@@ -132,34 +136,34 @@ const TRAIN: &[Flag] = &[
     flag("preset", TEXT, TEMPLATES).but(WORDS),
     flag("template-dialect", TEXT, TEMPLATES).but(WORDS),
     flag("dense", TEXT, "numbers in columns are features of sequences").but(WORDS),
-    flag("standardise", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
-    flag("vectors", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
-    flag("dev-vectors", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
+    flag("standardise", GATHERED, VECTORS).but(WORDS),
+    flag("vectors", GATHERED, VECTORS).but(WORDS),
+    flag("dev-vectors", GATHERED, VECTORS).but(WORDS),
     flag(
         "label-column",
-        &[Chain, Factorial, SkipChain, Counts, Stream],
+        ROWS,
         "graphs in a file have their labels beside their nodes",
     )
     .but(&[(Grid, "the masks hold the labels")]),
-    flag("format", &[Chain, Factorial, SkipChain, Counts, Stream], "it is the format of sequences"),
-    flag("fields", &[Chain, Factorial, SkipChain, Counts, Stream], "it names columns of sequences"),
-    flag("scheme", &[Chain, Factorial, SkipChain, Counts, Stream], "only sequences have chunks"),
+    flag("format", ROWS, "it is the format of sequences"),
+    flag("fields", ROWS, "it names columns of sequences"),
+    flag("scheme", ROWS, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts, Stream], "it is the encoding of text"),
     flag(
         "min-count",
-        &[Chain, Factorial, SkipChain, File, Counts],
+        FILES,
         "the features of images are numbers, which all have weights",
     )
     .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
     flag("weight-column", TEXT, "it is a column of sequences").but(&[(Counts, COUNTED)]),
-    flag("token-weight-column", &[Chain, Factorial, SkipChain], "it is a column of sequences")
+    flag("token-weight-column", GATHERED, "it is a column of sequences")
         .but(&[(Counts, COUNTED), (Stream, "its likelihood scores all labels jointly")]),
     flag("label-weight", &[Chain, File, Grid], "only plain chains, graphs and images have weights of labels")
         .but(&[(Counts, COUNTED)]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
     flag(
         "partial-labels",
-        &[Chain, Factorial, SkipChain],
+        GATHERED,
         "it is how columns write them; graphs in a file have null or a list of labels, and images --unlabelled",
     )
     .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
@@ -167,7 +171,7 @@ const TRAIN: &[Flag] = &[
         .but(&[(Counts, PENALTY), (Stream, "which label pairs occur is not known in advance")]),
     flag("segments", &[Chain], "only plain chains have weights of segments")
         .but(&[(Counts, PENALTY), (Stream, "the segments of the data are not known in advance")]),
-    flag("transitions", &[Chain, Factorial, SkipChain], "only sequences have neighbouring labels")
+    flag("transitions", GATHERED, "only sequences have neighbouring labels")
         .but(&[(Counts, PENALTY), (Stream, "which label pairs occur is not known in advance")]),
     flag("constraint", &[Chain], "only plain chains have rules on neighbouring labels")
         .but(&[(Counts, "use it with `crfkit tag`"), (Stream, "use it with `crfkit tag`")]),
@@ -212,8 +216,8 @@ const TAG: &[Flag] = &[
     flag("arrays", &[Grid], IMAGES),
     flag("output-file", &[File], "only graphs have their labels in one array"),
     flag("inference", LOOPY, EXACT_CHAINS),
-    flag("nbest", EXACT, "images are too large for exact inference"),
-    flag("probability", EXACT, "images are too large for exact inference"),
+    flag("nbest", FILES, "images are too large for exact inference"),
+    flag("probability", FILES, "images are too large for exact inference"),
     flag("confidence", SEQUENCES, "only sequences have chunks"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
     flag(
@@ -226,7 +230,7 @@ const TAG: &[Flag] = &[
     flag("text", SEQUENCES, "text is cut into sequences"),
     flag("sentences", SEQUENCES, "text is cut into sequences"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
-    flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are whole files"),
+    flag("line-buffered", FILES, "images are whole files"),
 ];
 
 /// Flags of `crfkit eval` that only some kinds of model take.
@@ -248,7 +252,7 @@ const EVAL: &[Flag] = &[
 const REPORT: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("masks", &[Grid], IMAGES),
-    flag("test", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images and --masks"),
+    flag("test", FILES, "images are given by --images and --masks"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
 ];
 
@@ -256,11 +260,11 @@ const REPORT: &[Flag] = &[
 const INPUT: &[Flag] = &[
     flag("weight-column", SEQUENCES, "it is a column of sequences"),
     flag("token-weight-column", SEQUENCES, "it is a column of sequences"),
-    flag("vectors", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
+    flag("vectors", GATHERED, VECTORS).but(WORDS),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("scheme", SEQUENCES, "only sequences have chunks"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
+    flag("encoding", FILES, "it is the encoding of text"),
 ];
 
 /// The commands that have such flags, with their own flags and those that they share.

@@ -52,6 +52,8 @@
 //! The documented interface changes only with a new minor version. Items that are public but hidden (`#[doc(hidden)]`) serve the program
 //! and the tests of this project, and may change in any version.
 
+#![warn(unreachable_pub)]
+
 mod ability;
 pub mod answers;
 pub mod any;

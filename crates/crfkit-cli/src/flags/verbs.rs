@@ -1,7 +1,7 @@
 //! The flags of commands that look into models, by kind of model.
 
-use super::ModelKind::{Chain, Counts, Factorial, File, Grid, SkipChain};
-use super::{Flag, IMAGES, SEQUENCES, flag};
+use super::ModelKind::{Chain, Counts, Grid};
+use super::{EXACT_CHAINS, FILES, Flag, IMAGES, LOOPY, SEQUENCES, flag};
 
 /// Flags of `crfkit explain` that only some kinds of model take.
 pub(super) const EXPLAIN: &[Flag] = &[
@@ -13,15 +13,13 @@ pub(super) const EXPLAIN: &[Flag] = &[
 ];
 
 /// Flags of `crfkit diff` that only some kinds of model take.
-pub(super) const DIFF: &[Flag] = &[
-    flag("images", &[Grid], IMAGES),
-    flag("on", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images"),
-];
+pub(super) const DIFF: &[Flag] =
+    &[flag("images", &[Grid], IMAGES), flag("on", FILES, "images are given by --images")];
 
 /// Flags of `crfkit rank` that only some kinds of model take.
 pub(super) const RANK: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
-    flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
+    flag("inference", LOOPY, EXACT_CHAINS),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
 ];
 

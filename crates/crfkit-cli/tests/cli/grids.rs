@@ -240,7 +240,7 @@ fn arrays_and_patches_are_trained_on_and_labelled() {
     };
     train("arrays.model", "arrays", &["--quadratic"]).assert().success();
     assert!(error("arrays.model", "arrays") < 5.0);
-    // The model file knows what was told about patches.
+    // The model file has the features of patches.
     train("patches.model", "pictures", &["--image-features", "orientations", "--patch", "8"])
         .assert()
         .success();

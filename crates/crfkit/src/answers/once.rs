@@ -10,8 +10,8 @@ use crate::{Error, Place, Result};
 use std::sync::Arc;
 
 impl ChainAnswers {
-    /// Allows things at most once on all chains from now on. If that has too many states ([`AtMostOnce::is_exact`]), only labels and n-best
-    /// lists know of it, and probabilities do not.
+    /// Allows things at most once on all chains from now on. If that takes too many states ([`AtMostOnce::is_exact`]), labels and n-best
+    /// lists obey it, but probabilities do not.
     #[doc(hidden)]
     pub fn at_most_once(&mut self, once: Option<Arc<AtMostOnce>>) {
         (self.log_z, self.once) = (None, once);

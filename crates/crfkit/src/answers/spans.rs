@@ -78,7 +78,7 @@ impl ChainAnswers {
         sums.iter().sum()
     }
 
-    /// The same as a quotient of two sums over labellings, for chains whose marginals of pairs do not tell it.
+    /// The same as a quotient of two sums over labellings, for chains whose pair marginals do not determine it.
     fn share_where(
         &mut self,
         tokens: Range<usize>,

@@ -113,7 +113,7 @@ impl Ensemble {
         self.once.as_deref()
     }
 
-    /// The set of these labels. A label that the models do not know is an error, which `place` is a part of.
+    /// The set of these labels. A label that the models do not know is an error at `place`.
     #[doc(hidden)]
     pub fn label_bits<'a>(
         &self,

@@ -46,7 +46,8 @@ impl Member {
         }
     }
 
-    /// The number of states that labellings with things at most once are searched over, if it is a second-order chain or one with segments.
+    /// The number of states of the [`StateChain`], if the model is a second-order chain or has segments. Labellings in which things occur at most
+    /// once are searched for on that chain.
     pub(super) fn label_pairs(&self) -> Option<usize> {
         match self {
             Member::Weighted(model) => StateChain::size_in(model.domain.labels.len(), &model.domain.lattice),

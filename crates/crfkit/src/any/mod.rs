@@ -116,15 +116,7 @@ impl AnyModel {
     /// a label that the model does not know.
     #[doc(hidden)]
     pub fn edited(&self, edits: &[Edit], others: Others) -> Result<AnyModel> {
-        Ok(match self {
-            AnyModel::Chain(model) => AnyModel::Chain(model.edited(edits, others)?.into()),
-            AnyModel::Linked(model) => AnyModel::Linked(model.edited(edits, others)?.into()),
-            AnyModel::Graph(model) => AnyModel::Graph(model.edited(edits, others)?.into()),
-            AnyModel::Grid(model) => AnyModel::Grid(model.edited(edits, others)?.into()),
-            AnyModel::Empirical(_) => {
-                return Err(Error::Setting("a model made from counts has no weights to edit".into()));
-            }
-        })
+        self.common().edited(edits, others)
     }
 
     /// The model, if it is a model of this domain, with weights.
@@ -198,9 +190,13 @@ trait Common: Any {
     fn names(&self) -> Option<Names<'_>>;
     fn label_sets(&self) -> Vec<LabelSet<'_>>;
     fn settings(&self) -> Result<serde_json::Value>;
+    fn edited(&self, edits: &[Edit], others: Others) -> Result<AnyModel>;
 }
 
-impl<D: Domain> Common for Arc<WeightedModel<D>> {
+impl<D: Domain> Common for Arc<WeightedModel<D>>
+where
+    AnyModel: From<WeightedModel<D>>,
+{
     fn kind(&self) -> StoredKind {
         StoredKind::Weighted(D::KIND)
     }
@@ -219,6 +215,10 @@ impl<D: Domain> Common for Arc<WeightedModel<D>> {
 
     fn settings(&self) -> Result<serde_json::Value> {
         serde_json::to_value(&self.settings).map_err(|error| Error::Setting(error.to_string()))
+    }
+
+    fn edited(&self, edits: &[Edit], others: Others) -> Result<AnyModel> {
+        Ok(WeightedModel::edited(self, edits, others)?.into())
     }
 }
 
@@ -242,5 +242,9 @@ impl Common for Arc<EmpiricalModel> {
     fn settings(&self) -> Result<serde_json::Value> {
         serde_json::to_value(EmpiricalModel::settings(self))
             .map_err(|error| Error::Setting(error.to_string()))
+    }
+
+    fn edited(&self, _edits: &[Edit], _others: Others) -> Result<AnyModel> {
+        Err(Error::Setting("a model made from counts has no weights to edit".into()))
     }
 }

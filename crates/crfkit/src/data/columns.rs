@@ -52,7 +52,7 @@ pub struct Columns {
     /// The fields of CoNLL-U that the columns are.
     named: Option<conllu::Fields>,
     offset: usize,
-    /// As it was given.
+    /// The weight of the sequence; `None` if none was given, which counts as 1.
     weight: Option<f64>,
     /// A weight for each row, or none at all.
     token_weights: Vec<f64>,
@@ -224,7 +224,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Rejects a row of `count` fields if the first one has another number, or if there are too many. Otherwise returns the number.
-    pub fn check(&mut self, count: usize, line: u64, place: impl Fn() -> Place) -> Result<usize> {
+    pub(crate) fn check(&mut self, count: usize, line: u64, place: impl Fn() -> Place) -> Result<usize> {
         let (columns, first) = *self.expected.get_or_insert((count, line));
         match count > MAX_COLUMNS || count != columns {
             true => Err(wrong_count(place(), count, columns, first)),

@@ -5,8 +5,7 @@ mod tables;
 mod weights;
 mod zeros;
 
-#[doc(hidden)]
-pub use super::dense::DenseNumbers;
+pub(crate) use super::dense::DenseNumbers;
 use crate::graph::{FIRST_SET, Graph, Label, LabelBits, UNLABELLED};
 use std::sync::Arc;
 

@@ -4,9 +4,9 @@ use crate::graph::Graph;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// From this many standard deviations on, a mean is far from 0, where the weight of a constant feature can make up for it.
+/// A mean of more standard deviations than this is far from 0 if there is a constant feature, whose weight can make up for the mean.
 pub(crate) const FAR_FROM_ZERO: f64 = 2.0;
-/// The same where there is no constant feature. Numbers that are nearer stay as they are, because they serve as one.
+/// The same if there is no constant feature. Numbers with a smaller mean are not centred, because they serve as a constant feature.
 pub(crate) const FAR_WITHOUT_CONSTANT: f64 = 10.0;
 
 /// Whether numbers with this mean and standard deviation are so far from 0, by one of the measures above, that they have to be centred. A feature that

@@ -29,7 +29,7 @@ pub struct LexiconFile {
 /// Whether look-ups are case-sensitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// It does.
+    /// Words and entries are compared as they are.
     Exact,
     /// Words and entries are compared in lower case.
     Folded,

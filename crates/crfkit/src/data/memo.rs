@@ -25,13 +25,13 @@ const ENTRIES: usize = 1 << 13;
 /// What was found for some names and templates, and the working memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
-    /// Of which names, and of which templates.
+    /// The [stamp](super::strings::Finder::stamp) of the names, and the steps of the templates, that the memo is for.
     stamp: u64,
     steps: Vec<Step>,
     patterns: Vec<Pattern>,
     /// Where the observations of each template are among those found; `None` for templates without a pattern.
     places: Vec<Option<Member>>,
-    /// The entries of all patterns, each with its key and the numbers of its observations. Unused ones are 0, and no key begins with 0.
+    /// The entries of all patterns, each with its key and the numbers of its observations. Unused entries are 0, and no key begins with 0.
     entries: Vec<u32>,
     /// The rows of a stretch, of one pattern after the other, in the same form as entries; then the observations without a pattern.
     found: Vec<u32>,
@@ -45,7 +45,7 @@ pub(super) struct Memo {
     ends: Vec<usize>,
 }
 
-/// Templates that read the same columns, as far from each other.
+/// Templates that read the same columns at the same distances from each other.
 #[derive(Clone, Debug)]
 struct Pattern {
     /// The values that it reads, counted from the first of its row.
@@ -214,7 +214,7 @@ impl Memo {
             ids.resize(at + places.len(), 0);
             for place in places.iter() {
                 match place {
-                    // Which observations have no number cannot be foreseen, so there is no branch that depends on it.
+                    // The processor cannot predict which observations have a number, so there is no branch on it.
                     Some(Member { first, width }) => {
                         let id = found[first + t * width];
                         ids[at] = id;
@@ -248,8 +248,8 @@ impl Pattern {
         Pattern { reads, count, members, rows, width: 0, entries: 0, found: 0, factors, shift: 0 }
     }
 
-    /// Writes the rows that are remembered to `found`, and the keys of the others, which it adds to `missing`. There are so many values in a
-    /// row, and so many rows.
+    /// Writes the rows that are remembered to `found`, and the keys of the others, which it adds to `missing`. `extractors` is the number of values
+    /// in a row.
     #[inline]
     fn recall<const WIDTH: usize>(
         &self,

@@ -53,7 +53,6 @@ mod pixels; // public as images::Image and Mask
 mod pnm;
 pub mod presets;
 mod readable; // Templates::describe_tests
-#[doc(hidden)]
 pub mod rows;
 #[doc(hidden)]
 pub mod rule;

@@ -164,7 +164,7 @@ pub struct Observer {
     keys: Keys,
     steps: Vec<Step>,
     batch: Batch,
-    /// Of tokens and of pairs.
+    /// The memo of tokens, and that of pairs.
     memos: [Memo; 2],
     ids: Vec<u32>,
     amounts: Vec<f64>,

@@ -11,6 +11,7 @@ use crate::error::Result;
 
 /// A format whose tokens are rows of fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RowFormat {
     /// CoNLL columns.
     #[default]
@@ -26,6 +27,7 @@ pub enum RowFormat {
 }
 
 /// Reads the sequences of one file in any of these formats.
+#[doc(hidden)]
 pub struct RowReader<R>(Kind<R>);
 
 enum Kind<R> {

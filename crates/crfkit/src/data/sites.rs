@@ -31,19 +31,19 @@ pub enum PairFeatures {
     },
 }
 
-/// The arrays that pairs have numbers from, beside those of the sites.
+/// The arrays, besides those of the sites, that the numbers of pairs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum PairArrays {
-    /// [`PairFeatures::Compared`].
+    /// The array that is compared: [`PairFeatures::Compared`].
     Compared,
-    /// [`PairFeatures::Given`].
+    /// The two arrays of given numbers: [`PairFeatures::Given`].
     Given,
 }
 
 impl PairArrays {
-    /// Their names.
+    /// The names of the arrays, for messages.
     pub fn names(self) -> &'static str {
         match self {
             PairArrays::Compared => "`compare`",

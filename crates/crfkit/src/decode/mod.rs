@@ -34,8 +34,7 @@ pub use nbest::NBEST_MEMORY;
 pub use nbest::{Ranked, nbest, nbest_within};
 #[doc(hidden)]
 pub use once::AtMostOnce;
-#[doc(hidden)]
-pub use second_order::StateChain;
+pub(crate) use second_order::StateChain;
 pub use viterbi::Viterbi;
 
 use crate::graph::{FactorGraph, Graph, Label, Psi};

@@ -300,7 +300,7 @@ mod tests {
 
     /// Candidates, looks and bytes of a search for `n` labellings.
     fn cost(len: usize, labels: usize, n: usize, score: impl Fn(usize) -> f64) -> [usize; 3] {
-        let chain = Chain { len, labels, own_pairs: false, triples: false, segments: None };
+        let chain = Chain::first_order(len, labels);
         let shared = tables(labels, |i| score(7 * i));
         let mut own = Array::zeros(chain.own_len());
         chain.clear_own(own.plane_mut(0));

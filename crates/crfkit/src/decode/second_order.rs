@@ -96,7 +96,7 @@ fn entry(chain: &Chain, i: usize, j: usize, k: usize) -> usize {
 /// A second-order chain as a chain over its pairs of labels, or a chain with segments as one over labels and places in segments: the same
 /// labellings with the same scores, for algorithms that know chains alone. It has S² numbers for S states.
 #[derive(Debug)]
-pub struct StateChain {
+pub(crate) struct StateChain {
     /// The shared tables.
     pub shared: Shared<f64>,
     kind: Kind,
@@ -111,10 +111,10 @@ enum Kind {
 
 impl StateChain {
     /// States that are taken at most: their table has 512 MiB.
-    pub const MOST: usize = 8192;
+    pub(crate) const MOST: usize = 8192;
 
     /// The number of states that chains with these shared tables have; `None` if their states are their labels.
-    pub fn size(shared: &Shared<f64>) -> Option<usize> {
+    pub(crate) fn size(shared: &Shared<f64>) -> Option<usize> {
         let table = shared.get(TRIPLE)?;
         if let Some(names) = &table.segments {
             return Some(segments::size(names));
@@ -133,7 +133,7 @@ impl StateChain {
     }
 
     /// The chain over the states of chains that have these shared tables.
-    pub fn new(shared: &Shared<f64>) -> Self {
+    pub(crate) fn new(shared: &Shared<f64>) -> Self {
         let table = &shared[TRIPLE];
         if table.segments.is_some() {
             let (states, shared) = segments::states(shared);
@@ -170,7 +170,7 @@ impl StateChain {
     }
 
     /// The chain over states of a chain with these log-potentials, and its own tables.
-    pub fn of(&self, chain: &Chain, psi: Psi<f64>) -> (Chain, Array<f64>) {
+    pub(crate) fn of(&self, chain: &Chain, psi: Psi<f64>) -> (Chain, Array<f64>) {
         let states = match &self.kind {
             Kind::Pairs(pairs) => pairs,
             Kind::Segments(states) => return segments::by_state(states, chain, psi),
@@ -192,12 +192,12 @@ impl StateChain {
     }
 
     /// Replaces the numbers of states by those of their labels.
-    pub fn labels(&self, states: &mut [Label]) {
+    pub(crate) fn labels(&self, states: &mut [Label]) {
         states.iter_mut().for_each(|state| *state = self.label(*state as usize));
     }
 
     /// The label of a state: the last one of a pair.
-    pub fn label(&self, state: usize) -> Label {
+    pub(crate) fn label(&self, state: usize) -> Label {
         match &self.kind {
             Kind::Pairs(pairs) => pairs[state].1,
             Kind::Segments(states) => states[state].label,
@@ -205,15 +205,10 @@ impl StateChain {
     }
 
     /// Number of states.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match &self.kind {
             Kind::Pairs(pairs) => pairs.len(),
             Kind::Segments(states) => states.len(),
         }
-    }
-
-    /// Whether there are no states.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }

@@ -15,8 +15,8 @@ const TOLERANCE: f64 = 1e-4;
 /// must not depend on the data.
 ///
 /// From zero, the likelihood under approximate inference may learn strong pairs before it has learned what nodes look
-/// like. Inference then settles on one label for whole regions, whatever is observed, and training does not get out of
-/// there. From logistic regression it starts where inference is easy.
+/// like. Inference then settles on one label for whole regions, whatever is observed, and training cannot leave
+/// that state. From logistic regression it starts where inference is easy.
 pub(super) fn logistic<D: Domain<Graph = FactorGraph>>(
     domain: &D,
     data: &Dataset<FactorGraph>,

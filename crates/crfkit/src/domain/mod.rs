@@ -30,14 +30,11 @@ mod stored;
 pub use corpus::Corpus;
 pub use dev::Dev;
 pub(crate) use digest::Digest;
-#[doc(hidden)]
-pub use file::EncodedModel;
 pub use file::StoredKind;
 pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, read_file};
 pub use model::WeightedModel;
 pub use objective::ModelGraph;
-#[doc(hidden)]
-pub use objective::{AnswersOf, Sum};
+pub(crate) use objective::{AnswersOf, Sum};
 pub(crate) use partial::{allowed_in, label_bits, sole_label};
 pub(crate) use stored::{check_label_names, check_labels, check_trained_labels, too_many_labels};
 
@@ -138,6 +135,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     }
     /// The weights that training starts from, other than zeros, random ones and those of a model. `fit` trains on other
     /// examples.
+    #[doc(hidden)]
     fn initial_weights(
         &self,
         _data: &Dataset<Self::Graph>,
@@ -156,6 +154,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         None
     }
     /// The labellings of chains that the model knows.
+    #[doc(hidden)]
     fn lattice(&self) -> Lattice {
         Lattice::default()
     }
@@ -165,6 +164,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     // Labelling.
 
     /// The tables computed from the weights once, for all workers.
+    #[doc(hidden)]
     fn tables(features: &Features, weights: &[f64]) -> ReadyTables {
         let mut shared = features.empty_tables();
         features.fill_tables(&[weights], &mut shared);
@@ -175,6 +175,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         }
     }
     /// Loads an input.
+    #[doc(hidden)]
     fn load(
         model: &WeightedModel<Self>,
         tables: &ReadyTables,
@@ -193,17 +194,22 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     // Files.
 
     /// The small parts of the domain, as JSON.
+    #[doc(hidden)]
     fn head(&self) -> Result<serde_json::Value>;
     /// Adds the sections whose size grows with the data. Slots of hash tables are stored only with `slots`.
+    #[doc(hidden)]
     fn write<'a>(&'a self, file: &mut Writer<'a>, slots: bool);
     /// Reads the head and the sections, and checks everything that the rest of the library relies on.
+    #[doc(hidden)]
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self>;
     /// The shapes of all tables.
+    #[doc(hidden)]
     fn shapes(&self) -> Result<TableShapes>;
     /// The domain without the observations that no kind of table uses, and which rows each kind keeps. `None` if models
     /// are too small for this to be worthwhile.
     fn without_unused(&self, used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)>;
     /// Adds the whole domain to the fingerprint of a run.
+    #[doc(hidden)]
     fn digest(&self, digest: &mut Digest);
 }
 

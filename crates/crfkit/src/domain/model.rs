@@ -59,6 +59,7 @@ impl<D: Domain> WeightedModel<D> {
     }
 
     /// The model after edits of its weights. It is an error if an edit names an observation or a label that the model does not know.
+    #[doc(hidden)]
     pub fn edited(&self, edits: &[Edit], others: Others) -> Result<Self> {
         if let Some(Edit { place, weight }) = edits.iter().find(|edit| edit.weight.weight.abs() > MAX_WEIGHT)
         {

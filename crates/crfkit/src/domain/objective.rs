@@ -58,6 +58,7 @@ pub trait ModelGraph: Graph + Clone + Debug + Send + Sync + 'static {
     type Answers: Answers<Graph = Self> + Debug + Send;
 
     /// The sum of the losses that the settings ask for. Iterative engines stop at `tolerance`.
+    #[doc(hidden)]
     fn objective(
         sum: Sum<Self>,
         settings: &Settings,
@@ -74,7 +75,7 @@ pub trait ModelGraph: Graph + Clone + Debug + Send + Sync + 'static {
 }
 
 /// The type that answers questions about an input of a domain.
-pub type AnswersOf<D> = <<D as Domain>::Graph as ModelGraph>::Answers;
+pub(crate) type AnswersOf<D> = <<D as Domain>::Graph as ModelGraph>::Answers;
 
 impl ModelGraph for Chain {
     type Answers = ChainAnswers;

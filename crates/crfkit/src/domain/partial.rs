@@ -70,7 +70,8 @@ pub(in crate::domain) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Op
     }
 }
 
-/// The set of these labels, of `labels` labels that `find` knows. A label that it does not know is an error, which `place` is a part of.
+/// The set of the named labels, out of `labels` labels. `find` gives the number of a label; if it does not know a name, that is an error at
+/// `place`.
 pub(crate) fn label_bits<'a>(
     names: impl IntoIterator<Item = &'a str>,
     labels: usize,

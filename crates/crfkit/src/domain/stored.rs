@@ -109,8 +109,8 @@ pub(crate) fn check_labels(labels: &[String]) -> std::result::Result<(), String>
     }
 }
 
-/// Like [`check_labels`], for labels in any order. Those of a plain chain have the order in which they were trained: sorted here, another
-/// one in other toolkits, where the first of equally good labels wins too.
+/// Like [`check_labels`], for labels in any order. The labels of a plain chain are sorted if crfkit trained it, and keep their order if another
+/// toolkit did: of equally good labels the first wins, as in that toolkit.
 pub(crate) fn check_label_names(labels: &[String]) -> std::result::Result<(), String> {
     match labels.len() {
         0 => Err("it has no labels".into()),
@@ -129,8 +129,8 @@ const PAIR_TABLE: usize = 512 << 20;
 /// Labels that training takes: 8192.
 pub(crate) const MAX_TRAINED_LABELS: usize = (PAIR_TABLE / size_of::<f64>()).isqrt();
 
-/// Rejects more labels than training can hold in memory, before it tries. They are rather words: `column`, where there are columns, is
-/// not the label's.
+/// Rejects more labels than training can hold in memory, before it tries. So many labels are probably words: `column`, if the data has columns,
+/// is then not the column of the labels.
 pub(crate) fn check_trained_labels(labels: &Strings, column: Option<i32>) -> Result<()> {
     match labels.len() <= MAX_TRAINED_LABELS {
         true => Ok(()),
@@ -142,7 +142,7 @@ pub(crate) fn check_trained_labels(labels: &Strings, column: Option<i32>) -> Res
     }
 }
 
-/// The error about labels that are rather words; `much` says compared with what.
+/// The error about so many labels that they are probably words; `much` says what they are too many for.
 pub(crate) fn too_many_labels(labels: &Strings, column: Option<i32>, much: &str) -> Error {
     let first: Vec<String> =
         (0..3).map(|id| format!("`{}`", excerpt(&String::from_utf8_lossy(labels.get(id))))).collect();

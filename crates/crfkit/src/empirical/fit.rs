@@ -44,8 +44,7 @@ impl CountedChains {
     /// Adds an input of `len` positions. `rows` are the rows of its own tables in the order of [`Chain`]: those of the
     /// nodes and, if there are any, those of the pairs. Add the labellings seen with it by [`CountedChains::observe`].
     pub fn add(&mut self, len: usize, rows: Vec<Vec<usize>>) {
-        let chain =
-            Chain { len, labels: self.labels, own_pairs: rows.len() > len, triples: false, segments: None };
+        let chain = Chain { own_pairs: rows.len() > len, ..Chain::first_order(len, self.labels) };
         debug_assert_eq!(rows.len(), chain.own_tables());
         self.examples.push(CountedChain { chain, rows, total: 0.0, observed: Vec::new() });
     }

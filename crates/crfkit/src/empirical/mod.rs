@@ -62,12 +62,10 @@ pub use dump::dump;
 #[doc(hidden)]
 pub use fit::CountedChains;
 pub use model::EmpiricalModel;
-#[doc(hidden)]
-pub use model::Word;
+pub(crate) use model::Word;
 #[doc(hidden)]
 pub use pairs::PairWork;
-#[doc(hidden)]
-pub use tagger::EmpiricalScratch;
+pub(crate) use tagger::EmpiricalScratch;
 pub use tagger::EmpiricalTagger;
 pub use train::{HeldOut, TrainedEmpirical, Trial, train};
 

@@ -195,6 +195,7 @@ impl EmpiricalModel {
     }
 
     /// Looks a word up.
+    #[doc(hidden)]
     pub fn word(&self, word: &str) -> Word {
         Word { id: self.counts.words.find(word.as_bytes()), spelling: spelling(word) }
     }
@@ -216,6 +217,7 @@ impl EmpiricalModel {
     }
 
     /// Overwrites `psi` with ln ψ̂(·, word), one number per label.
+    #[doc(hidden)]
     pub fn log_psi(&self, word: Word, psi: &mut [f64]) {
         let s = self.settings.smoothing;
         let Some(id) = word.id else { return self.unknown(word.spelling, psi) };
@@ -273,6 +275,7 @@ impl EmpiricalModel {
     /// co-occurrence rate: the mean is divided by its own marginals, because those of a known word are sharper than
     /// what spellings say and would be divided out. If no features were seen side by side, or both words are unknown,
     /// CR(y; y') is used.
+    #[doc(hidden)]
     pub fn log_phi(&self, before: Word, word: Word, phi: &mut [f64], work: &mut PairWork) {
         let (labels, stride, floor) = (self.labels.len(), self.rates.stride, self.settings.floor);
         let spellings = [before.spelling, word.spelling];

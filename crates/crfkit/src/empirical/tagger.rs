@@ -38,7 +38,7 @@ impl EmpiricalModel {
         found.extend(words.map(|word| self.word(word)));
         let labels = self.labels().len();
         let own_pairs = self.settings().pairs == PairKind::Lexical;
-        let chain = Chain { len: found.len(), labels, own_pairs, triples: false, segments: None };
+        let chain = Chain { own_pairs, ..Chain::first_order(found.len(), labels) };
         let (nodes, pairs) = answers.start(chain).split_at_mut(chain.len * chain.stride());
         for (&word, psi) in found.iter().zip(nodes.chunks_exact_mut(chain.stride())) {
             self.log_psi(word, &mut psi[..labels]);

@@ -27,7 +27,7 @@ pub(super) struct Assembly {
     pairs: Listed,
     /// Entries and weights of label pairs alone.
     transitions: Vec<(u32, f64)>,
-    /// Weights that stand here more often than in the file.
+    /// How many weights were copied: those that stand here more often than in the file.
     copies: usize,
 }
 

@@ -16,12 +16,14 @@ use std::sync::Arc;
 
 /// A trained model of any kind. It never changes, cloning it is cheap, and threads may share it.
 ///
-/// ```no_run
-/// let model = crfkit::Model::open("model")?;
-/// for token in model.tagger()?.tag([["Ada"], ["Lovelace"]])? {
-///     println!("{} {:.3}", token.label, token.probability);
-/// }
-/// println!("{}", model.evaluate(crfkit::columns("test.tsv")?)?);
+/// ```
+/// use crfkit::chain::Sequence;
+/// use crfkit::{Model, Trainer};
+///
+/// let model = Trainer::new().train([Sequence::from_rows([["Ada", "NAME"], ["sings", "VERB"]])])?;
+/// let model = Model::from_bytes(&model.to_bytes()?)?; // or `save` and `open`, for a file
+/// assert_eq!(model.labels(), ["NAME", "VERB"]);
+/// assert_eq!(model.tagger()?.tag([["Ada"], ["sings"]])?[0].label, "NAME");
 /// # Ok::<(), crfkit::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -99,6 +101,15 @@ impl Model {
     }
 
     /// Labels the sequences and compares the result with the labels they came with.
+    ///
+    /// ```
+    /// # use crfkit::{Sequences, Trainer};
+    /// let data = || Sequences::read_columns("Ada B-PER\nsings O\n".as_bytes(), "text");
+    /// let report = Trainer::new().train(data()?)?.evaluate(data()?)?;
+    /// assert_eq!(report.scores().f1, 100.0);
+    /// println!("{report}");
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
     pub fn evaluate(&self, sequences: Sequences) -> Result<EvaluationReport> {
         let mut tagger = Tagger::new(Arc::new(self.chains()?));
         let mut judgement = Judgement::new(1);

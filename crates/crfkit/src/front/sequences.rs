@@ -14,6 +14,16 @@ use std::path::Path;
 /// An iterator over sequences. Reading may fail, so each item is a [`Result`].
 ///
 /// Make one from a file with [`columns`], [`json`], [`conllu`] or [`attributes`], from any reader, or from memory with [`Sequences::new`].
+///
+/// ```
+/// use crfkit::Sequences;
+///
+/// let text = "2 B-QTY\ncups B-UNIT\n\nflour B-NAME\n";
+/// let sequences = Sequences::read_columns(text.as_bytes(), "text")?;
+/// let lengths: Vec<usize> = sequences.map(|sequence| Ok(sequence?.len())).collect::<crfkit::Result<_>>()?;
+/// assert_eq!(lengths, [2, 1]);
+/// # Ok::<(), crfkit::Error>(())
+/// ```
 pub struct Sequences {
     next: Box<dyn Iterator<Item = Result<Sequence>> + Send>,
 }

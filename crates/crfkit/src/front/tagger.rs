@@ -10,6 +10,24 @@ use crate::{Error, Result};
 use std::ops::Range;
 
 /// A worker that labels sequences. It owns its working memory, so make one per thread.
+///
+/// ```
+/// use crfkit::Trainer;
+/// use crfkit::chain::Sequence;
+///
+/// let sequences = [Sequence::from_rows([["2", "B-QTY"], ["cups", "B-UNIT"], ["flour", "B-NAME"]])];
+/// let mut tagger = Trainer::new().train(sequences)?.tagger()?;
+/// for token in tagger.tag([["2"], ["spoons"], ["flour"]])? {
+///     println!("{} {:.3}", token.label, token.probability);
+/// }
+///
+/// let sequence = Sequence::from_rows([["cups"], ["flour"]])?;
+/// let best = tagger.nbest(&sequence, 3)?; // labels, with their probability
+/// assert!(best[0].1 >= best[1].1);
+/// let sure = tagger.confidence(&sequence)?;
+/// assert!((sure.probability - best[0].1).abs() < 1e-12);
+/// # Ok::<(), crfkit::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct SequenceTagger {
     tagger: Tagger<Ensemble>,

@@ -43,7 +43,7 @@ pub struct Trainer<'a> {
     pub(super) labelling: Labelling,
     dev: Option<Vec<Sequence>>,
     pub(super) start: Option<Model>,
-    /// Whether the labels and observations of `start` stay.
+    /// Whether the labels and observations of `start` are kept.
     pub(super) going_on: bool,
     pub(super) threads: usize,
     progress: Option<OnProgress<'a>>,
@@ -280,6 +280,19 @@ impl<'a> Trainer<'a> {
     }
 
     /// Trains a model on sequences, and reports how the training went.
+    ///
+    /// ```
+    /// # use crfkit::Trainer;
+    /// # use crfkit::chain::Sequence;
+    /// # let data = || [Sequence::from_rows([["Ada", "NAME"], ["sings", "VERB"]])];
+    /// let trainer = Trainer::new().on_progress(|at| {
+    ///     println!("{:?}: {} passes", at.phase, at.passes);
+    ///     at.passes < 50.0 // false stops the training
+    /// });
+    /// let run = trainer.run(data())?;
+    /// println!("{:?} after {} passes, objective {}", run.stop, run.passes, run.objective);
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
     pub fn run(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<TrainingRun> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
@@ -295,6 +308,28 @@ impl<'a> Trainer<'a> {
     ///
     /// Kinds of model other than chains have other defaults: begin with [`Trainer::for_kind`]. A preset, a template or [`Trainer::dev`] is rejected
     /// with an error, because the corpus is already read.
+    ///
+    /// ```
+    /// use crfkit::data::images::{Image, Mask};
+    /// use crfkit::grid::{Decode, GridBuilder, GridDomain, GridImage, GridTagger, SiteFeatures};
+    /// use crfkit::{Trainer, settings::Kind};
+    ///
+    /// let image = GridImage {
+    ///     sites: Image { height: 2, width: 2, channels: 1, values: vec![0.9, 0.8, 0.1, 0.3] }.into(),
+    ///     mask: Some(Mask { height: 2, width: 2, values: vec![1, 1, 0, 0] }),
+    ///     weights: None,
+    ///     name: "image".into(),
+    /// };
+    /// let domain = GridDomain::new(vec![0, 1], SiteFeatures::default(), &image.sites, &image.name)?;
+    /// let mut builder = GridBuilder::new(domain)?;
+    /// builder.add_image(&image)?;
+    /// let model = Trainer::for_kind(Kind::Grid).train_corpus(builder.finish()?, None)?.model;
+    /// let mut tagger = GridTagger::new(model.into());
+    /// tagger.load(&image)?;
+    /// let labels = tagger.labels(Decode::MaxMarginal)?.to_vec();
+    /// assert_eq!(tagger.mask(&labels).values, [1, 1, 0, 0]);
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
     pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
         if self.going_on || !self.labelling.is_plain() {
             return Err(Error::Setting(

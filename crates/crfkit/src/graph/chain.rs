@@ -41,6 +41,11 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// A chain of order 1 without segments, whose pairs have no own tables.
+    pub(crate) fn first_order(len: usize, labels: usize) -> Self {
+        Chain { len, labels, own_pairs: false, triples: false, segments: None }
+    }
+
     /// Row length: labels rounded up to whole vectors.
     #[inline]
     pub fn stride(&self) -> usize {

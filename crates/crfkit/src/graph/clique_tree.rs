@@ -42,7 +42,7 @@ pub struct Bag {
 
 /// The bag to which a table of the graph belongs.
 #[derive(Clone, Debug)]
-pub struct Home {
+pub(crate) struct Home {
     /// A bag that contains all variables of the table.
     pub(crate) bag: usize,
     /// For each variable of the bag, the distance between its labels in the table; 0 if the table does not have that

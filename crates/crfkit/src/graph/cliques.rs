@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Where the table of a clique is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// The table of a single factor, unchanged.
     Table(TableRef),
     /// A sum of tables, at this offset of [`super::Fields`].

@@ -7,7 +7,7 @@ use crate::math::{Array, Scalar, Slice, simd};
 /// Log-potentials, merged by variables. The node table of a variable is the sum of its unary factors; the table of a
 /// clique is the sum of the factors over it. A clique of one factor reads that factor's table directly.
 #[derive(Debug)]
-pub struct Fields<S> {
+pub(crate) struct Fields<S> {
     /// Node tables, laid out as in [`super::Cliques::node`]. Padding holds [`simd::PAD`].
     pub(crate) nodes: Array<S>,
     merged: Array<S>,
@@ -23,7 +23,7 @@ impl<S> Default for Fields<S> {
 /// A pair table that depends only on whether the labels are equal: the log-potential is `equal` on the diagonal and
 /// `unequal` elsewhere. The Ising form θ·y_i·y_j with y = ±1 has two labels, `equal` = θ and `unequal` = −θ.
 #[derive(Clone, Copy, Debug)]
-pub struct Potts<S> {
+pub(crate) struct Potts<S> {
     /// Log-potential of two equal labels.
     pub(crate) equal: S,
     /// Log-potential of two different labels.

@@ -52,7 +52,7 @@ impl Forest {
 
 /// Forests of equal weight that together contain every clique.
 #[derive(Clone, Debug)]
-pub struct SpanningForests {
+pub(crate) struct SpanningForests {
     /// The forests.
     pub(crate) forests: Vec<Forest>,
     /// ρ of each clique: the share of forests that contain it.

@@ -22,37 +22,34 @@ pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
 #[doc(hidden)]
 pub use chain::{LENGTH, TRIPLE};
 #[doc(hidden)]
-pub use clique_tree::{Bag, CliqueTree, EXACT_MEMORY, Home};
-#[doc(hidden)]
-pub use cliques::{Cliques, Source};
+pub use clique_tree::EXACT_MEMORY;
+pub(crate) use clique_tree::{Bag, CliqueTree};
+pub(crate) use cliques::{Cliques, Source};
 pub use factor_graph::{FactorGraph, FactorGraphBuilder};
-#[doc(hidden)]
-pub use fields::{Fields, Potts};
-#[doc(hidden)]
-pub use forest::{Forest, SpanningForests};
+pub(crate) use fields::{Fields, Potts};
+pub(crate) use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
 pub use pieces::{NodeSplit, PieceHint, Pieces};
 #[doc(hidden)]
 pub use rules::Lattice;
 pub(crate) use rules::{FORBIDDEN, allow_only};
 pub use rules::{LabelBits, LabelRules};
-pub(crate) use scopes::for_each_row_label;
+pub(crate) use scopes::Scopes;
 #[doc(hidden)]
-pub use scopes::{Scopes, Shape};
+pub use scopes::Shape;
+pub(crate) use scopes::for_each_row_label;
 #[doc(hidden)]
 pub use segments::Segments;
 pub(crate) use segments::lengths_stride;
 #[doc(hidden)]
 pub use segments::{LongSegment, SegmentLabels, SegmentType};
-#[doc(hidden)]
-pub use slices::Slices;
+pub(crate) use slices::Slices;
 #[doc(hidden)]
 pub use sparse::Sparse;
-#[doc(hidden)]
-pub use tables::TableSum;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table};
 #[doc(hidden)]
-pub use triples::{States, Triples};
+pub use triples::States;
+pub(crate) use triples::Triples;
 
 use std::ops::Range;
 

@@ -30,7 +30,7 @@ impl Shape {
 
 /// Flat lists of variables, one list ("scope") for each factor or clique.
 #[derive(Clone, Debug, Default)]
-pub struct Scopes {
+pub(crate) struct Scopes {
     /// The start of each scope in `vars`, and the end.
     start: Vec<usize>,
     vars: Vec<usize>,

@@ -171,6 +171,7 @@ impl LongSegment {
 
 impl<S: Scalar> Table<S> {
     /// The table of the lengths of segments: log-potentials of 0, a row for each length, and a last one for all that are too long.
+    #[doc(hidden)]
     pub fn lengths(segments: &Arc<SegmentLabels>, labels: usize) -> Self {
         let mut table = Table::new(segments.longest + 1, labels);
         table.segments = Some(segments.clone());

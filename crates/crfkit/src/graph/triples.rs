@@ -201,6 +201,7 @@ impl<S: Scalar> Triples<S> {
 
 impl<S: Scalar> Table<S> {
     /// The table of three neighbouring labels: log-potentials of 0, and blocks for the pairs in `states`.
+    #[doc(hidden)]
     pub fn triples(states: &Arc<States>) -> Self {
         let labels = states.labels();
         let mut table = Table::new(1, labels);

@@ -156,6 +156,7 @@ impl Engine {
     }
 
     /// Runs a computation with the engine. Settings in `how` that the engine does not have are ignored.
+    #[doc(hidden)]
     pub fn dispatch<W: WithEngine>(self, how: Propagation, then: W) -> W::Out {
         let tolerance = how.tolerance.unwrap_or(Engine::TOLERANCE);
         match self {

@@ -25,14 +25,12 @@ mod trw;
 
 pub use chain::ForwardBackward;
 pub use double_loop::DoubleLoop;
-#[doc(hidden)]
-pub use engine::WithEngine;
+pub(crate) use engine::WithEngine;
 pub use engine::{Engine, Propagation};
 pub use exact::Exact;
 pub use junction_tree::JunctionTree;
 pub use loopy_bp::{LoopyBp, MessageSchedule};
-#[doc(hidden)]
-pub use many::{Many, Member};
+pub(crate) use many::{Many, Member};
 pub use mean_field::MeanField;
 pub use tree::Tree;
 pub use trw::TreeReweighted;
@@ -88,6 +86,7 @@ pub trait Inference: Send + Sync {
     }
 
     /// The same engine in single precision, on many examples at once; `None` if there is none.
+    #[doc(hidden)]
     fn many(&self) -> Option<Box<dyn Many<Self::Graph>>> {
         None
     }

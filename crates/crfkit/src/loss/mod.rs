@@ -24,15 +24,12 @@ mod softmax_margin;
 pub use crate::ability::Ability;
 #[doc(hidden)]
 pub use crate::graph::Pieces;
-#[doc(hidden)]
-pub use crate::infer::Member;
+pub(crate) use crate::infer::Member;
 pub use bethe_pieces::BethePieces;
 pub use chain_piecewise::ChainPiecewise;
-#[doc(hidden)]
-pub use conditionals::Conditionals;
+pub(crate) use conditionals::Conditionals;
 pub use likelihood::Likelihood;
-#[doc(hidden)]
-pub use many::ManyLosses;
+pub(crate) use many::ManyLosses;
 pub use marginal::Marginal;
 pub use max_margin::MaxMargin;
 pub use memm::Memm;
@@ -116,6 +113,7 @@ pub trait Loss: Send + Sync {
     ) -> S;
 
     /// The same loss in single precision, on many examples at once; `None` if there is none.
+    #[doc(hidden)]
     fn many(&self) -> Option<Box<dyn ManyLosses<Self::Graph>>> {
         None
     }

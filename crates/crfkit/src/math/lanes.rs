@@ -11,11 +11,11 @@ use fearless_simd::{f32x16, i32x16, prelude::*};
 pub(crate) const WIDE: usize = 16;
 
 /// One number of every vector.
-pub type Lanes = [f32; WIDE];
+pub(crate) type Lanes = [f32; WIDE];
 
 /// A table by lines: output j is `constant[j]` · Σ x plus Σ d·`x[across]` over its entries.
 #[derive(Clone, Debug, Default)]
-pub struct Lines {
+pub(crate) struct Lines {
     /// The first entry of each line, and the end.
     pub start: Vec<u32>,
     /// The input of each entry.
@@ -58,7 +58,7 @@ fn exp16<S: Simd>(simd: S, x: f32x16<S>) -> f32x16<S> {
 }
 
 /// shift ← max of each vector, u ← exp(u − shift).
-pub fn exp(u: &mut [Lanes], shift: &mut Lanes) {
+pub(crate) fn exp(u: &mut [Lanes], shift: &mut Lanes) {
     dispatch!(level(), simd => {
         let mut max = f32x16::splat(simd, f32::NEG_INFINITY);
         for x in u.iter() {
@@ -72,7 +72,7 @@ pub fn exp(u: &mut [Lanes], shift: &mut Lanes) {
 }
 
 /// The smallest and the largest of the first `used` numbers of every row; both are NaN if any of them is NaN.
-pub fn range(rows: &[f32], stride: usize, used: usize) -> [f32; 2] {
+pub(crate) fn range(rows: &[f32], stride: usize, used: usize) -> [f32; 2] {
     dispatch!(level(), simd => {
         let (low, high) = (f32x16::splat(simd, f32::INFINITY), f32x16::splat(simd, f32::NEG_INFINITY));
         let (mut low, mut high, mut nan) = (low, high, f32x16::splat(simd, 0.0));
@@ -92,7 +92,7 @@ pub fn range(rows: &[f32], stride: usize, used: usize) -> [f32; 2] {
 }
 
 /// `out[j] ← Σ_i x[i]·m[i][j]`, with rows of `m` of length `stride`.
-pub fn product(x: &[Lanes], m: &[f32], stride: usize, out: &mut [Lanes]) {
+pub(crate) fn product(x: &[Lanes], m: &[f32], stride: usize, out: &mut [Lanes]) {
     dispatch!(level(), simd => {
         let (fours, rest) = out.as_chunks_mut::<4>();
         let tail = 4 * fours.len();
@@ -172,7 +172,7 @@ pub(crate) fn product_of_lines(x: &[Lanes], lines: &Lines, out: &mut [Lanes]) {
 
 /// What happens to each vector in a step: whether it begins and whether it ends (above 0 for yes).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Borders {
+pub(crate) struct Borders {
     /// Above 0 where a sequence begins.
     pub first: Lanes,
     /// Above 0 where it ends.
@@ -180,7 +180,7 @@ pub struct Borders {
 }
 
 /// x ← x ∘ e / c, where x is `begin` in lanes that begin, and c = Σ x ∘ e, weighted by `end` in lanes that end. Returns 1/c.
-pub fn advance(x: &mut [Lanes], e: &[Lanes], [begin, end]: [&[f32]; 2], borders: &Borders) -> Lanes {
+pub(crate) fn advance(x: &mut [Lanes], e: &[Lanes], [begin, end]: [&[f32]; 2], borders: &Borders) -> Lanes {
     dispatch!(level(), simd => {
         let one = f32x16::splat(simd, 1.0);
         let first = load(simd, &borders.first).simd_gt(0.0);
@@ -229,7 +229,7 @@ pub(crate) fn retreat(
 }
 
 /// x ← x·s, lane by lane.
-pub fn scale(x: &mut [Lanes], s: &Lanes) {
+pub(crate) fn scale(x: &mut [Lanes], s: &Lanes) {
     dispatch!(level(), simd => {
         let s = load(simd, s);
         for x in x.iter_mut() {
@@ -240,7 +240,7 @@ pub fn scale(x: &mut [Lanes], s: &Lanes) {
 
 /// The pairs (i, j) of a table: the j of every i.
 #[derive(Clone, Debug, Default)]
-pub struct Pairs {
+pub(crate) struct Pairs {
     /// The first pair of each i, and the end.
     pub start: Vec<u32>,
     /// j of each pair.

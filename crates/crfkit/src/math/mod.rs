@@ -21,8 +21,7 @@ pub mod vector;
 
 pub use array::{Array, Slice, SliceMut};
 pub use pair::{Complex64, Dual};
-#[doc(hidden)]
-pub use real::Real;
+pub(crate) use real::Real;
 pub use scalar::Scalar;
 pub(crate) use scalar::log_sum_exp;
 #[doc(hidden)]

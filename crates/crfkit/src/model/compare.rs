@@ -35,6 +35,7 @@ pub struct WeightDifference {
 impl Names<'_> {
     /// Compares these weights with those of another model. `top` says how many single weights and observations to name. It is an error if
     /// the models have nothing in common.
+    #[doc(hidden)]
     pub fn compare(&self, other: &Names, top: usize) -> Result<Comparison> {
         let both = [self, other];
         let mut comparison = Comparison {
@@ -123,7 +124,8 @@ impl Names<'_> {
         })
     }
 
-    fn named_in(&self, part: &WeightPart, row: u32, k: usize) -> NamedWeight {
+    /// Weight k of a row, with its name.
+    pub(super) fn named_in(&self, part: &WeightPart, row: u32, k: usize) -> NamedWeight {
         let (kind, observation) = (part.observation)(row);
         NamedWeight {
             part: part.name.clone(),

@@ -6,7 +6,7 @@ use crate::math::Real;
 /// The weights of the most frequent observations, spread out to whole padded tables. Adding such a row takes a few
 /// vector additions instead of a walk over its labels. Rows are numbered by frequency, so these are the first ones.
 #[derive(Clone, Debug, Default)]
-pub struct Dense<R = f64> {
+pub(crate) struct Dense<R = f64> {
     rows: usize,
     /// Distance between rows.
     stride: usize,

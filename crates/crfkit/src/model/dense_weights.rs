@@ -102,7 +102,7 @@ fn strip<R: Factor>(size: usize) -> (Vec<R>, Vec<u32>) {
 
 /// The weights of dense rows, spread out to matrices for each kind of table: `[width][dense_size]`, rows padded to whole vectors.
 #[derive(Clone, Debug, Default)]
-pub struct DenseWeights<R = f64> {
+pub(crate) struct DenseWeights<R = f64> {
     /// For each kind, one matrix for each component of a scalar; empty where a kind has no dense rows.
     kinds: Vec<[Vec<R>; 2]>,
 }

@@ -22,20 +22,18 @@ mod transfer;
 pub(crate) use compact::{above, compact_is_smaller, kept_names};
 #[doc(hidden)]
 pub use compare::{Comparison, WeightDifference};
-#[doc(hidden)]
-pub use dense::Dense;
-#[doc(hidden)]
-pub use dense_weights::DenseWeights;
+pub(crate) use dense::Dense;
+pub(crate) use dense_weights::DenseWeights;
 pub use features::{Features, Keep, KeepRules};
+pub(crate) use features::{SharedShape, TableWeights};
 #[doc(hidden)]
-pub use features::{SharedShape, TableKind, TableShapes, TableWeights};
+pub use features::{TableKind, TableShapes};
 #[doc(hidden)]
 pub use map::open;
 #[doc(hidden)]
-pub use names::{Entries, SetLabel};
+pub use names::SetLabel;
 pub use names::{LabelSet, NamedWeight, Names, WeightKind, WeightPart};
 pub use precision::Precision;
-#[doc(hidden)]
-pub use rows::Rows;
+pub(crate) use rows::Rows;
 pub(crate) use stored::{is_text, read_features, write_features};
 pub use tables::Tables;

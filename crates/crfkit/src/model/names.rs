@@ -45,7 +45,7 @@ pub struct WeightPart<'a> {
 }
 
 /// The positions of a part's weights.
-pub enum Entries<'a> {
+pub(crate) enum Entries<'a> {
     /// A row for each observation.
     Rows(Cow<'a, Rows>),
     /// A table of labels alone.
@@ -226,16 +226,8 @@ impl<'a> Names<'a> {
                 }
             }
         }
-        let named = |Reverse(Candidate { weight, part, row, k, .. }): Reverse<Candidate>| {
-            let part = &self.parts[part];
-            let (kind, observation) = (part.observation)(row);
-            NamedWeight {
-                part: part.name.clone(),
-                kind,
-                observation,
-                labels: part.labels(row, k, &self.sets),
-                weight: self.weights[weight.0],
-            }
+        let named = |Reverse(Candidate { part, row, k, .. }): Reverse<Candidate>| {
+            self.named_in(&self.parts[part], row, k)
         };
         chosen.into_sorted_vec().into_iter().map(named).collect()
     }

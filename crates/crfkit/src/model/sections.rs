@@ -17,7 +17,7 @@
 
 mod writer;
 
-pub use writer::Writer;
+pub(crate) use writer::Writer;
 
 use crate::data::bytes::{Bytes, Numbers};
 use crate::data::strings::{Slot, Strings};

@@ -59,7 +59,7 @@ fn eight<S: Simd>(simd: S, x: &[f64]) -> f64x8<S> {
 }
 
 /// What [`Blocks::for_each_example`] calls.
-pub type ExampleVisit<'a> = dyn FnMut(f64, usize, &[(Single, f64)]) + 'a;
+pub(crate) type ExampleVisit<'a> = dyn FnMut(f64, usize, &[(Single, f64)]) + 'a;
 
 /// The examples of a likelihood, divided into blocks that are evaluated as a whole.
 ///

@@ -56,7 +56,8 @@ pub use arow::Arow;
 pub use auto::{Auto, AutoChoice};
 pub use bfgs::Bfgs;
 #[doc(hidden)]
-pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single};
+pub use blocks::Blocks;
+pub(crate) use blocks::{BlockWorker, ExampleVisit, Single};
 pub use cg::Cg;
 pub use descent::StoppingRule;
 pub use differences::Differences;
@@ -82,8 +83,7 @@ pub use scaling::{Gis, Inner, Pgis};
 pub use sdca::Sdca;
 pub use sgd::{Gain, Sgd};
 pub use smd::Smd;
-#[doc(hidden)]
-pub use stream::PsaStream;
+pub(crate) use stream::PsaStream;
 pub use svrg::Svrg;
 #[doc(hidden)]
 pub use touched::Row;
@@ -175,6 +175,7 @@ pub trait Objective: Send + Sync {
     /// The examples in blocks of at most `variables` variables or one example. If the data are few, blocks are smaller,
     /// so that there are about `least` of them. An objective with [`Ability::Marginals`] has blocks. The seed decides
     /// which examples share a block.
+    #[doc(hidden)]
     fn blocks(&self, _variables: usize, _least: usize, _seed: u64) -> Option<Box<dyn Blocks + '_>> {
         None
     }

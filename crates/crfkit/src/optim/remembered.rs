@@ -55,7 +55,7 @@ pub(super) struct Kept {
 
 impl Memory {
     /// The memory of a block before its first visit, when all residuals are 0; `step` returns σ²D of a row.
-    pub fn new(blocks: &dyn Blocks, block: usize, step: &dyn Fn(usize) -> f64) -> Self {
+    pub(crate) fn new(blocks: &dyn Blocks, block: usize, step: &dyn Fn(usize) -> f64) -> Self {
         let mut memory = Memory::default();
         blocks.for_each_example(block, step, &mut |weight, end, singles| {
             memory.singles.extend(singles.iter().map(|&(single, reach)| (single, at_most(reach))));
@@ -66,7 +66,7 @@ impl Memory {
     }
 
     /// The stored residuals with their places, in ascending order.
-    pub fn stored(&self) -> impl Iterator<Item = (usize, f32)> {
+    pub(crate) fn stored(&self) -> impl Iterator<Item = (usize, f32)> {
         let mut gaps = self.gaps.iter();
         let mut next = 0;
         self.residuals.iter().map(move |&residual| {
@@ -82,7 +82,7 @@ impl Memory {
     }
 
     /// Replaces the stored residuals by others, with their places in ascending order, in no more memory than they need.
-    pub fn keep(&mut self, places: &[u32], residuals: &[f32]) {
+    pub(crate) fn keep(&mut self, places: &[u32], residuals: &[f32]) {
         let far = usize::from(FAR);
         let mut next = 0;
         let gaps = places.iter().map(|&at| at as usize - std::mem::replace(&mut next, at as usize + 1));
@@ -111,18 +111,18 @@ fn fit<T>(vector: &mut Vec<T>, len: usize) {
 
 impl Kept {
     /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
     /// The places and the residuals.
-    pub fn stored(&self) -> (&[u32], &[f32]) {
+    pub(crate) fn stored(&self) -> (&[u32], &[f32]) {
         (&self.at[..self.len], &self.residuals[..self.len])
     }
 
     /// Replaces the residuals `range` by old + γ · change, without those up to `smallest`, and `change` by what has changed.
     /// Ranges must come in ascending order.
-    pub fn store(
+    pub(crate) fn store(
         &mut self,
         range: std::ops::Range<usize>,
         old: &[f64],
@@ -155,7 +155,7 @@ impl Kept {
     }
 
     /// Stores only the `count` largest of the residuals that [`Kept::store`] has stored.
-    pub fn keep_largest(&mut self, count: usize, old: &[f64], change: &mut [f64]) {
+    pub(crate) fn keep_largest(&mut self, count: usize, old: &[f64], change: &mut [f64]) {
         if self.len <= count {
             return;
         }

@@ -116,7 +116,12 @@ impl Use {
 
 impl Weights {
     /// The weights of a run whose steps visit `lanes` blocks.
-    pub fn new(problem: &Problem, blocks: &dyn Blocks, lanes: usize, state: &mut Restored) -> Result<Self> {
+    pub(crate) fn new(
+        problem: &Problem,
+        blocks: &dyn Blocks,
+        lanes: usize,
+        state: &mut Restored,
+    ) -> Result<Self> {
         let dim = problem.objective.dim();
         let uses = uses(blocks);
         let rows = uses.iter().map(|of| of.damped(&problem.prior, lanes)).collect();
@@ -147,7 +152,7 @@ impl Weights {
     }
 
     /// Adds all but θ to the state of a run.
-    pub fn save(&self, state: &mut State) {
+    pub(crate) fn save(&self, state: &mut State) {
         state.vectors.insert("drift".into(), self.drift.clone());
         if !self.free.is_empty() {
             state.vectors.insert("free".into(), self.free.clone());
@@ -156,18 +161,18 @@ impl Weights {
     }
 
     /// σ²D of a row at the beginning of the run.
-    pub fn first_step(&self, row: usize) -> f64 {
+    pub(crate) fn first_step(&self, row: usize) -> f64 {
         self.rows[row].step.into()
     }
 
     /// Halves every D.
-    pub fn halve(&mut self) {
+    pub(crate) fn halve(&mut self) {
         self.damping *= HALVE;
     }
 
     /// How much the penalties are above the least that they and ⟨d, θ⟩ can be together, with the part of each row reduced by its D at the
     /// beginning of the run. Halving every D makes steps shorter, but says nothing about curvature.
-    pub fn behind(&self, problem: &Problem) -> f64 {
+    pub(crate) fn behind(&self, problem: &Problem) -> f64 {
         let Problem { prior, l1, .. } = problem;
         problem.sum(self.rows.len(), |row| {
             let [start, end] = self.ranges[row];
@@ -187,7 +192,7 @@ impl Weights {
     }
 
     /// Moves d and θ as some visits demand, one after another; or d alone, if θ is to `stay`.
-    pub fn apply(&mut self, problem: &Problem, changes: &[&Change], stay: bool) {
+    pub(crate) fn apply(&mut self, problem: &Problem, changes: &[&Change], stay: bool) {
         let Problem { objective, prior, l1 } = problem;
         let mut stretches = Vec::with_capacity(self.stretches.len());
         let (mut theta, mut drift, mut free) = (&mut self.theta[..], &mut self.drift[..], &mut self.free[..]);

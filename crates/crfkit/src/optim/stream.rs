@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// The prior's share of a step is 1/m, with m the number of examples in the whole stream. If m is not given, it is
 /// the number of examples so far, rounded up to a power of two and at least 1,024. The prior then has more weight
 /// than in an ordinary pass, because the first examples cannot know how many will follow.
-pub struct PsaStream {
+pub(crate) struct PsaStream {
     rule: PsaRule,
     theta: Vec<f64>,
     touched: Touched,
@@ -36,7 +36,7 @@ const EXAMPLES: u64 = 1024;
 
 impl PsaStream {
     /// A stream without weights; `examples` is m, if it is known.
-    pub fn new(method: &Psa, prior: Prior, examples: Option<u64>) -> Result<Self> {
+    pub(crate) fn new(method: &Psa, prior: Prior, examples: Option<u64>) -> Result<Self> {
         method.check(&prior, 0.0)?;
         let told = examples.is_some();
         let examples = examples.unwrap_or(EXAMPLES).max(1);
@@ -57,7 +57,7 @@ impl PsaStream {
 
     /// Moves every vector over the weights to a new layout. `place` makes the new vector from the old one and from
     /// the initial value of new weights.
-    pub fn grow(&mut self, prior: Prior, place: impl Fn(&[f64], f64) -> Vec<f64>) {
+    pub(crate) fn grow(&mut self, prior: Prior, place: impl Fn(&[f64], f64) -> Vec<f64>) {
         self.settle();
         self.rule.grow(&place);
         self.theta = place(&self.theta, 0.0);
@@ -67,7 +67,7 @@ impl PsaStream {
 
     /// One step on all examples of `objective`; returns the sum of their losses before it. Weights for which `moves`
     /// is false stay.
-    pub fn step(&mut self, objective: &dyn Objective, moves: impl Fn(usize) -> bool) -> Result<f64> {
+    pub(crate) fn step(&mut self, objective: &dyn Objective, moves: impl Fn(usize) -> bool) -> Result<f64> {
         let examples = objective.examples();
         self.seen += examples as u64;
         self.batch.clear();
@@ -120,13 +120,13 @@ impl PsaStream {
     }
 
     /// The weights as they are now.
-    pub fn theta(&mut self) -> &[f64] {
+    pub(crate) fn theta(&mut self) -> &[f64] {
         self.settle();
         &self.theta
     }
 
     /// The penalty of these weights.
-    pub fn penalty(&self) -> f64 {
+    pub(crate) fn penalty(&self) -> f64 {
         self.rule.prior().value(&self.theta)
     }
 }

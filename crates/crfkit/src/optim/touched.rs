@@ -151,6 +151,7 @@ impl Touched {
     }
 
     /// The rows.
+    #[doc(hidden)]
     pub fn rows(&self) -> &[Row] {
         &self.rows[..self.count]
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A loss with its scratch memory, for numbers of one kind. It costs a virtual call per example.
 pub(super) trait Worker<G: Graph, S: Scalar>: Send {
-    /// [`Loss::loss`].
+    /// Calls [`Loss::loss`] with this memory.
     fn loss(&mut self, graph: &G, psi: Psi<S>, gold: Gold, out: &mut Gradient<S>) -> S;
 }
 
@@ -20,16 +20,16 @@ pub(super) type ManyMaker<G> = Box<dyn Fn() -> Option<Box<dyn ManyLosses<G>>> + 
 
 /// Any loss on graphs of one kind.
 pub(super) struct AnyLoss<G: Graph> {
-    /// [`Loss::provides`].
+    /// What [`Loss::provides`] returns.
     pub gives: &'static [Ability],
-    /// For values and gradients.
+    /// Makes workers for values and gradients.
     pub real: Maker<G, f64>,
-    /// For Hessian-vector products.
+    /// Makes workers for Hessian-vector products.
     pub dual: Maker<G, Dual>,
-    /// For Hessian-vector products by the complex step, where that is asked for: inference over complex numbers is then compiled
+    /// Makes workers for Hessian-vector products by the complex step, if it was asked for: inference over complex numbers is then compiled
     /// for this loss as well.
     pub complex: Option<Maker<G, Complex64>>,
-    /// For values and gradients in single precision, where the loss has that.
+    /// Makes workers for values and gradients in single precision, if the loss supports it.
     pub many: ManyMaker<G>,
 }
 

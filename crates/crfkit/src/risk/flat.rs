@@ -46,7 +46,7 @@ const EIGHT: usize = 8;
 
 impl Flat {
     /// Lists the weights of a block whose ψ has a length of `own_len`.
-    pub fn list(&mut self, features: &Features, of: &Occurrences, own_len: usize) {
+    pub(crate) fn list(&mut self, features: &Features, of: &Occurrences, own_len: usize) {
         self.rows.clear();
         self.repeated.clear();
         self.ends.clear();
@@ -132,18 +132,18 @@ impl Flat {
     }
 
     /// The length of ψ and of what is behind it.
-    pub fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.end
     }
 
     /// The end of a kind's weights in the list.
-    pub fn listed(&self, kind: usize) -> usize {
+    pub(crate) fn listed(&self, kind: usize) -> usize {
         self.ends[kind]
     }
 
     /// ψ ← ψ + the weights of every listed row at its occurrences: the transpose of [`Flat::project`]. `psi` has room behind it, up to
     /// [`Flat::end`]; `table` is scratch memory.
-    pub fn spread<R: Real>(
+    pub(crate) fn spread<R: Real>(
         &self,
         features: &Features,
         of: &Occurrences,
@@ -182,7 +182,7 @@ impl Flat {
     }
 
     /// Prepares [`Flat::take`]: fills what is behind dψ with the sums of repeated rows.
-    pub fn sum(&self, features: &Features, of: &Occurrences, dpsi: &mut [f64]) {
+    pub(crate) fn sum(&self, features: &Features, of: &Occurrences, dpsi: &mut [f64]) {
         let (dpsi, behind) = dpsi.split_at_mut(self.own_len);
         for row in &self.repeated {
             let rows = &features.rows[row.kind as usize];
@@ -202,7 +202,7 @@ impl Flat {
     }
 
     /// Appends dψ at the places of some listed weights; see [`Flat::sum`].
-    pub fn take(&self, listed: Range<usize>, dpsi: &[f64], out: &mut Vec<f64>) {
+    pub(crate) fn take(&self, listed: Range<usize>, dpsi: &[f64], out: &mut Vec<f64>) {
         out.extend(self.places[listed].iter().map(|&place| dpsi[place as usize]));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Most observations occur a few times and have one or two weights. Finding the weights of each takes longer than adding them, so a pass has a
 //! list instead: which weight goes to which place of ψ. The list of each slot of a block is by weight. θ and the gradient are then read
-//! from their beginning to their end, and only ψ, which is in the cache, is read here and there.
+//! from their beginning to their end, and only ψ, which is in the cache, is read in no order.
 
 use super::Risk;
 use super::index::{Block, Index};
@@ -47,7 +47,7 @@ struct SlotLinks {
 
 impl Plan {
     /// Blocks of at most `longest` numbers of type `R`, or one example.
-    pub fn new<G: Graph, R: Real>(risk: &Risk<G>, longest: usize) -> Self {
+    pub(crate) fn new<G: Graph, R: Real>(risk: &Risk<G>, longest: usize) -> Self {
         let Risk { features, data, .. } = risk;
         let mut index = Index::new::<G, R>(risk, longest);
         let rare = first_rare(features, data);
@@ -104,14 +104,14 @@ impl Links {
     }
 
     /// ψ ← ψ + the weights of a slot. `psi` is the slot's, and begins at `first`.
-    pub fn gather<R: Real>(&self, slot: usize, theta: &[f64], psi: &mut [R], first: usize) {
+    pub(crate) fn gather<R: Real>(&self, slot: usize, theta: &[f64], psi: &mut [R], first: usize) {
         for &[weight, place] in self.slots.get(slot).map_or(&[][..], |slot| &slot.links) {
             psi[place as usize - first] += R::of(theta[weight as usize]);
         }
     }
 
     /// gradient ← gradient + dψ at the places of each weight.
-    pub fn scatter<R: Real>(&self, threads: &Threads, dpsi: &[R], gradient: &mut [f64]) {
+    pub(crate) fn scatter<R: Real>(&self, threads: &Threads, dpsi: &[R], gradient: &mut [f64]) {
         let Some(&start) = self.weights.first() else { return };
         let (mut rest, mut done) = (&mut gradient[start..], start);
         let mut tasks = Vec::with_capacity(PARTS);

@@ -27,8 +27,7 @@ mod value;
 pub use derivative::Derivative;
 pub use potentials::potentials;
 pub(crate) use potentials::potentials_with;
-#[doc(hidden)]
-pub use threads::{in_parts, thread_count};
+pub(crate) use threads::{in_parts, thread_count};
 
 use crate::Result;
 use crate::ability::Ability;
@@ -54,7 +53,7 @@ pub struct Risk<G: Graph> {
     loss: AnyLoss<G>,
     features: Arc<Features>,
     data: Dataset<G>,
-    /// All passes run on them.
+    /// The threads that all passes run on.
     threads: Threads,
     /// Created by the first full pass.
     plan: OnceLock<Plan>,
@@ -129,7 +128,7 @@ impl<G: Graph> Risk<G> {
         made.into_iter().flatten().collect()
     }
 
-    /// [`Objective::in_stretches`] for anything.
+    /// Like [`Objective::in_stretches`], for items of any type.
     fn stretches<T: Send>(&self, out: &mut [T], size: usize, task: &(dyn Fn(usize, &mut [T]) + Sync)) {
         let stretches = out.chunks_mut(size).enumerate();
         match self.threads.count() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Where the observations of some examples occur, sorted by observation. The examples' tables lie in one array, example
 /// after example.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Occurrences {
+pub(crate) struct Occurrences {
     /// The rows that occur, in ascending order; rows of all kinds are numbered consecutively.
     pub(super) rows: Vec<u32>,
     /// The first occurrence of each row, and the end.
@@ -22,7 +22,7 @@ pub struct Occurrences {
 
 impl Occurrences {
     /// `counter` holds a zero for each row, and does so again when this returns.
-    pub fn new(
+    pub(crate) fn new(
         features: &Features,
         data: &Dataset<impl Graph>,
         examples: impl Iterator<Item = usize> + Clone,
@@ -65,17 +65,17 @@ impl Occurrences {
     }
 
     /// The number of rows that occur.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows.len()
     }
 
     /// How often the row at `position` occurs.
-    pub fn count(&self, position: usize) -> usize {
+    pub(crate) fn count(&self, position: usize) -> usize {
         (self.first[position + 1] - self.first[position]) as usize
     }
 
     /// The weights of the row at `position`.
-    pub fn weights(&self, features: &Features, position: usize) -> Range<usize> {
+    pub(crate) fn weights(&self, features: &Features, position: usize) -> Range<usize> {
         let (kind, id) = self.row(features, position);
         features.rows[kind].range(id)
     }
@@ -96,7 +96,7 @@ impl Occurrences {
 
     /// gradient ← gradient + Σ over the occurrences of each row of value × its entries of dψ. `gradient` starts at
     /// weight `first`.
-    pub fn add_rows<R: Real>(
+    pub(crate) fn add_rows<R: Real>(
         &self,
         positions: Range<usize>,
         features: &Features,
@@ -159,14 +159,14 @@ impl Occurrences {
     }
 
     /// The position behind the last row of a kind.
-    pub fn end_of(&self, features: &Features, kind: usize) -> usize {
+    pub(crate) fn end_of(&self, features: &Features, kind: usize) -> usize {
         let end = features.first_row(kind + 1) as u32;
         self.rows.partition_point(|row| *row < end)
     }
 
     /// Calls `visit` with every row of a kind, which are at these positions: its number, its weights, and the tables in which it occurs with
     /// its values there (none if all are 1).
-    pub fn for_each_row(
+    pub(crate) fn for_each_row(
         &self,
         features: &Features,
         kind: usize,
@@ -181,7 +181,13 @@ impl Occurrences {
     }
 
     /// ψ ← ψ + the weights, at their occurrences, of every row that has all entries: the transpose of [`Occurrences::pack`].
-    pub fn spread<R: Real>(&self, features: &Features, theta: &[f64], table: &mut [f64], psi: &mut [R]) {
+    pub(crate) fn spread<R: Real>(
+        &self,
+        features: &Features,
+        theta: &[f64],
+        table: &mut [f64],
+        psi: &mut [R],
+    ) {
         let mut start = 0;
         for (kind, rows) in features.rows.iter().enumerate() {
             let end = self.end_of(features, kind);
@@ -206,7 +212,7 @@ impl Occurrences {
     }
 
     /// Appends the rows of the gradient at these positions to `out`; see [`Occurrences::add_rows`].
-    pub fn pack(
+    pub(crate) fn pack(
         &self,
         features: &Features,
         positions: Range<usize>,
@@ -251,6 +257,6 @@ fn for_each(
 }
 
 /// The size of the largest table.
-pub fn widest(features: &Features) -> usize {
+pub(crate) fn widest(features: &Features) -> usize {
     features.rows.iter().map(|rows| rows.size()).max().unwrap_or(0)
 }

@@ -8,7 +8,7 @@ use crate::math::simd::LANES;
 pub(super) enum Packed {
     /// The rows, how often each occurs, the tables as multiples of [`LANES`], and the values.
     Narrow { rows: RowNumbers, counts: Box<[u8]>, tables: Box<[u16]>, values: Box<[f64]> },
-    /// As it is.
+    /// Occurrences with a number that does not fit, unpacked.
     Wide(Occurrences),
 }
 
@@ -16,7 +16,7 @@ pub(super) enum Packed {
 pub(super) enum RowNumbers {
     /// The distance of each from the one before, and of the first one from 0.
     Gaps(Box<[u16]>),
-    /// As they are, if there are too many rows for that.
+    /// The numbers themselves, if a gap is too large.
     All(Box<[u32]>),
 }
 
@@ -33,7 +33,7 @@ impl RowNumbers {
 
 impl Packed {
     /// Packs occurrences.
-    pub fn new(of: Occurrences) -> Self {
+    pub(crate) fn new(of: Occurrences) -> Self {
         let unit = LANES as u32;
         let tables = of.tables.iter().map(|table| match table % unit {
             0 => u16::try_from(table / unit).ok(),
@@ -49,7 +49,7 @@ impl Packed {
     }
 
     /// Overwrites `out` with the occurrences.
-    pub fn unpack(&self, out: &mut Occurrences) {
+    pub(crate) fn unpack(&self, out: &mut Occurrences) {
         match self {
             Packed::Wide(of) => out.clone_from(of),
             Packed::Narrow { rows, counts, tables, values } => {

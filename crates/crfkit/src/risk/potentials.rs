@@ -70,7 +70,7 @@ pub(super) struct Gather<'a, R> {
 
 impl<R: Real> Gather<'_, R> {
     /// Adds the weights of the observations of an example, except dense ones, to one plane of its log-potentials.
-    pub fn add(
+    pub(crate) fn add(
         &self,
         features: &Features,
         data: &Dataset<impl Graph>,

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{available_parallelism, scope, yield_now};
 
 /// The number of threads to use: 0 stands for all cores.
-pub fn thread_count(threads: usize) -> usize {
+pub(crate) fn thread_count(threads: usize) -> usize {
     match threads {
         0 => available_parallelism().map_or(1, |cores| cores.get()),
         threads => threads,
@@ -17,7 +17,7 @@ pub fn thread_count(threads: usize) -> usize {
 }
 
 /// Runs each part on a thread of its own, and returns the results in the order of the parts. One part needs no thread.
-pub fn in_parts<T: Send>(parts: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn in_parts<T: Send>(parts: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
     if parts == 1 {
         return vec![part(0)];
     }
@@ -34,19 +34,19 @@ pub(super) struct Threads(Option<ThreadPool>);
 
 impl Threads {
     /// Starts threads; one thread is the caller's own.
-    pub fn new(count: usize) -> Result<Self> {
+    pub(crate) fn new(count: usize) -> Result<Self> {
         let start = |count| ThreadPoolBuilder::new().num_threads(count).build();
         let failed = |e| Error::Setting(format!("cannot start {count} threads ({e}): use fewer"));
         Ok(Threads(if count == 1 { None } else { Some(start(count).map_err(failed)?) }))
     }
 
     /// The number of threads.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.as_ref().map_or(1, ThreadPool::current_num_threads)
     }
 
     /// Runs the tasks 0 to `tasks` − 1. Each thread takes the next one when it has done one.
-    pub fn each(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+    pub(crate) fn each(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         match &self.0 {
             Some(pool) if tasks > 1 => {
                 let team = Team { tasks, task, next: AtomicUsize::new(0), done: AtomicUsize::new(0) };
@@ -57,7 +57,7 @@ impl Threads {
     }
 
     /// Runs a task on every item, and returns the results in the order of the items.
-    pub fn map<T: Send, R: Send>(&self, items: Vec<T>, task: impl Fn(T) -> R + Sync) -> Vec<R> {
+    pub(crate) fn map<T: Send, R: Send>(&self, items: Vec<T>, task: impl Fn(T) -> R + Sync) -> Vec<R> {
         if self.0.is_none() {
             return items.into_iter().map(task).collect();
         }
@@ -73,7 +73,7 @@ impl Threads {
 
     /// Runs `work` on the first thread. Until it ends, the other threads do not sleep but wait for its tasks ([`Threads::each`]), because waking a
     /// thread takes as long as a short task. With one thread, `work` runs on the caller's.
-    pub fn within(&self, work: &mut (dyn FnMut() + Send)) {
+    pub(crate) fn within(&self, work: &mut (dyn FnMut() + Send)) {
         let Some(pool) = &self.0 else { return work() };
         let (work, over) = (Mutex::new(work), AtomicBool::new(false));
         pool.broadcast(|thread| {

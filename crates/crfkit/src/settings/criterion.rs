@@ -64,39 +64,45 @@ impl Criterion {
 
     /// The criterion's name on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Criterion::Likelihood => "likelihood",
-            Criterion::Pseudolikelihood => "pseudolikelihood",
-            Criterion::Piecewise => "piecewise",
-            Criterion::PiecewisePseudo => "piecewise-pseudo",
-            Criterion::Memm => "memm",
-            Criterion::MemmBackward => "memm-backward",
-            Criterion::Perceptron => "perceptron",
-            Criterion::Marginal => "marginal",
-            Criterion::SoftmaxMargin => "softmax-margin",
-            Criterion::MaxMargin => "max-margin",
-        }
+        self.declaration().0
     }
 
     /// A description in one line.
     pub fn description(self) -> &'static str {
+        self.declaration().1
+    }
+
+    /// The name and the description.
+    fn declaration(self) -> (&'static str, &'static str) {
         match self {
-            Criterion::Likelihood => "-log p(labels | observations), with inference on the whole graph",
-            Criterion::Pseudolikelihood => "-log p(label | gold labels of its neighbours), without inference",
-            Criterion::Piecewise => "-log p of each piece of the graph, normalised separately",
-            Criterion::PiecewisePseudo => "-log p of each label in each piece, given the rest of the piece",
-            Criterion::Memm => "-log p(label | previous label); tagging normalises the same way",
-            Criterion::MemmBackward => "-log p(label | next label); tagging normalises the same way",
+            Criterion::Likelihood => {
+                ("likelihood", "-log p(labels | observations), with inference on the whole graph")
+            }
+            Criterion::Pseudolikelihood => {
+                ("pseudolikelihood", "-log p(label | gold labels of its neighbours), without inference")
+            }
+            Criterion::Piecewise => ("piecewise", "-log p of each piece of the graph, normalised separately"),
+            Criterion::PiecewisePseudo => {
+                ("piecewise-pseudo", "-log p of each label in each piece, given the rest of the piece")
+            }
+            Criterion::Memm => ("memm", "-log p(label | previous label); tagging normalises the same way"),
+            Criterion::MemmBackward => {
+                ("memm-backward", "-log p(label | next label); tagging normalises the same way")
+            }
             Criterion::Perceptron => {
-                "score of the best labelling minus score of the gold labels (Collins 2002)"
+                ("perceptron", "score of the best labelling minus score of the gold labels (Collins 2002)")
             }
-            Criterion::Marginal => "-log of the marginal probability of each gold label (Domke 2013)",
-            Criterion::SoftmaxMargin => {
-                "the likelihood with a cost for each wrong label in the normaliser (Gimpel and Smith 2010)"
+            Criterion::Marginal => {
+                ("marginal", "-log of the marginal probability of each gold label (Domke 2013)")
             }
-            Criterion::MaxMargin => {
-                "the structured hinge: best score plus a cost for each wrong label, minus the score of the gold labels"
-            }
+            Criterion::SoftmaxMargin => (
+                "softmax-margin",
+                "the likelihood with a cost for each wrong label in the normaliser (Gimpel and Smith 2010)",
+            ),
+            Criterion::MaxMargin => (
+                "max-margin",
+                "the structured hinge: best score plus a cost for each wrong label, minus the score of the gold labels",
+            ),
         }
     }
 

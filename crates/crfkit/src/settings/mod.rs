@@ -237,8 +237,7 @@ pub(super) mod infinite_option {
 
 impl Settings {
     /// The most tokens that `segments` may allow.
-    #[doc(hidden)]
-    pub const MOST_TOKENS: usize = 1000;
+    pub(crate) const MOST_TOKENS: usize = 1000;
 
     /// Collins' perceptron: his loss, gradient steps of length 1 on one example at a time, and no prior. With
     /// `average`, the result is the mean of the weights.

@@ -227,7 +227,7 @@ impl End {
         }
     }
 
-    /// The same with impossible losses counted, if there are any: a method reports only their sum.
+    /// The same value with the number of impossible losses, which a method does not report: it reports only the sum of all losses.
     fn counted(self, problem: &Problem, theta: &[f64]) -> Self {
         match self.losses < -IMPOSSIBLE && self.impossible == 0 {
             true => End::of(problem, theta),

@@ -159,7 +159,7 @@ impl Listener for InitialWeights<'_> {
 }
 
 /// Reports the run that follows the search for penalties and first weights. If the listener has cut that search short, there are no
-/// checkpoints: a resumed run would end in another model than one that was never interrupted.
+/// checkpoints: a resumed run would not end in the model of an uninterrupted one.
 struct AfterSearch<'a> {
     listener: &'a mut dyn Listener,
     cut_short: bool,

@@ -9,7 +9,7 @@ use crate::model::{Features, Rows};
 use crate::settings::{Scaling, Settings};
 use std::ops::Range;
 
-/// What is done to each row of weights, by kind of table. A model trained on features s·(h − m) becomes one for features h when its
+/// The scaling of the features of every kind of table. A model trained on features s·(h − m) becomes one for features h when its
 /// weights are multiplied by s, and the weight of the constant feature makes up for m: θᵀh + c = (θ/s)ᵀ(s·(h − m)) + (c + θᵀm). The
 /// prior acts on θ/s and on c + θᵀm.
 pub(super) struct Scales(Vec<Kind>);
@@ -25,7 +25,7 @@ struct Kind {
 #[derive(Clone, Copy, PartialEq)]
 struct Scale {
     factor: f64,
-    /// 0 where there is no constant, whose weight makes up for it.
+    /// The number subtracted; 0 if no constant feature can make up for it.
     mean: f64,
 }
 
@@ -75,7 +75,7 @@ impl Values {
 impl Scales {
     /// The scaling for these data; `None` if all stays as it is. A factor is that of the domain for the kind of table, times
     /// that of [`Scaling::Unit`] for the feature.
-    pub fn new<D: Domain>(
+    pub(crate) fn new<D: Domain>(
         domain: &D,
         data: &Dataset<D::Graph>,
         features: &Features,
@@ -100,7 +100,7 @@ impl Scales {
     }
 
     /// Scales the features of the training examples.
-    pub fn scale<G: Graph>(&self, data: &mut Dataset<G>) {
+    pub(crate) fn scale<G: Graph>(&self, data: &mut Dataset<G>) {
         data.change_values(|kind, id, x| match self.0[kind].scales.get(id as usize) {
             Some(scale) => (x - scale.mean) * scale.factor,
             None => x,
@@ -121,7 +121,7 @@ impl Scales {
     }
 
     /// Weights for scaled features, from weights for features as they are. Does nothing where there are no weights.
-    pub fn apply(&self, theta: &mut [f64], features: &Features) {
+    pub(crate) fn apply(&self, theta: &mut [f64], features: &Features) {
         if theta.is_empty() {
             return;
         }
@@ -135,7 +135,7 @@ impl Scales {
 }
 
 impl Kind {
-    /// The features that do not stay as they are.
+    /// The rows of the features that are scaled, with their scaling.
     fn changes<'a>(&'a self, rows: &'a Rows) -> impl Iterator<Item = (Range<usize>, &'a Scale)> {
         let changed = self.scales.iter().enumerate().filter(|(_, scale)| **scale != AS_IT_IS);
         changed.map(|(row, scale)| (rows.range(row as u32), scale))

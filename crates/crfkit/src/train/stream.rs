@@ -17,14 +17,14 @@ use crate::risk::Risk;
 use crate::{Error, Result};
 use std::sync::Arc;
 
-/// More labels than this must occur more than once now and then.
+/// With more labels than this, some tokens must repeat a label that occurred before; see [`SELDOM`].
 const MANY_LABELS: usize = 1024;
 
-/// One token for so many labels must have a label that is known. Even of the 8192 labels that training takes, if all are equally frequent, twice
-/// as many have occurred again by the time that 1024 are known.
+/// For this many labels, at least one token must repeat an earlier label. Real labels repeat far more often: even if all of the 8192 labels that
+/// training accepts were equally frequent, about 64 tokens would have repeated one by the time that 1024 labels have occurred.
 const SELDOM: u64 = 32;
 
-/// Losses so many times those of weights of zero show that steps were too long.
+/// A loss of this many times the loss at zero weights shows that the steps were too long.
 const DIVERGED: f64 = 2.0;
 
 /// Trains a chain with PSA, one sequence after the other. The alphabets of labels and observations, and with them the
@@ -166,8 +166,8 @@ impl StreamTrainer {
         }
     }
 
-    /// Counts a sequence of `tokens` tokens, and makes a step if the batch is full. A sequence of weight 0 has left the builder with
-    /// as many sequences as `before`.
+    /// Counts a sequence of `tokens` tokens, and makes a step if the batch is full. `before` is how many sequences the builder held before this
+    /// one; if the number is the same, the sequence had weight 0 and does not count.
     fn added(&mut self, tokens: usize, before: usize) -> Result<()> {
         if self.builder.len() == before {
             return Ok(());
@@ -179,8 +179,8 @@ impl StreamTrainer {
         if self.builder.len() < self.batch { Ok(()) } else { self.step() }
     }
 
-    /// Rejects words or numbers in place of labels. The limit is that of training on all data. But all weights move for every new label, so
-    /// that minutes would go by until it is reached. So if hardly any of many labels has occurred again, it is an error at once.
+    /// Rejects data with words or numbers in place of labels. The limit on labels is that of other training, but reaching it would take minutes,
+    /// because every new label moves all weights. So many labels that hardly ever repeat are rejected earlier.
     fn check_labels(&self) -> Result<()> {
         let (labels, tokens) = (self.builder.labels(), self.progress.tokens);
         let again = tokens.saturating_sub(labels.len() as u64);

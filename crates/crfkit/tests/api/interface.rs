@@ -241,7 +241,7 @@ fn declarations<'a>(lines: impl Iterator<Item = &'a str>, space: &str) -> Vec<De
             }
             continue;
         }
-        if text.is_empty() || text.starts_with([' ', '/', '}', ')']) {
+        if text.is_empty() || text.starts_with([' ', '/', '}', ')']) || text.starts_with("#![") {
             continue;
         }
         let attributes = std::mem::take(&mut next.head);

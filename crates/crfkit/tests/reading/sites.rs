@@ -1,4 +1,4 @@
-//! Patches, arrays and what is told about them: NumPy's files, built-in features of pictures, numbers of pairs.
+//! Patches, arrays and their features: NumPy's files, built-in features of pictures, numbers of pairs.
 
 use crate::archives::{Method as Zip, npz};
 use crfkit::data::images::{Image, Mask};

@@ -141,7 +141,7 @@ mod tests {
         let data = || {
             let mut data = Dataset::new();
             for example in 0..3 {
-                let chain = Chain { len: 3, labels: 2, own_pairs: true, triples: false, segments: None };
+                let chain = Chain { own_pairs: true, ..Chain::first_order(3, 2) };
                 for table in 0..chain.own_tables() as u32 {
                     data.push_observation(0, 1.0);
                     data.push_observation(1 + table % 2, f64::from(table + 10 * example));
@@ -172,7 +172,7 @@ mod tests {
         let mut data = Dataset::new();
         data.set_dense(NODES, 2);
         data.push_dense(NODES, [1.0, 2.0, 3.0, 4.0]);
-        let chain = Chain { len: 2, labels: 2, own_pairs: false, triples: false, segments: None };
+        let chain = Chain::first_order(2, 2);
         (0..chain.own_tables()).for_each(|_| data.finish_table());
         data.finish_example(chain, [0, 1], 1.0);
         let other = NODES + 1;

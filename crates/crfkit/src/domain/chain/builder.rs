@@ -149,8 +149,8 @@ impl CorpusBuilder {
         Ok(())
     }
 
-    /// The same builder, with weights of labels: the weight of a sequence is multiplied by the largest weight of its labels, those that
-    /// are not named having 1.
+    /// The same builder, with weights of labels: the weight of a sequence is multiplied by the largest weight of its labels. Labels that
+    /// are not named have weight 1.
     pub fn with_label_weights(self, weights: impl IntoIterator<Item = (String, f64)>) -> Result<Self> {
         Ok(CorpusBuilder { label_weights: LabelWeights::new(weights)?, ..self })
     }
@@ -209,7 +209,7 @@ impl CorpusBuilder {
             }
             self.plan.columns.push(Arc::new(sequence.clone()));
         }
-        let chain = Chain { len: sequence.len(), labels: 0, own_pairs, triples: false, segments: None };
+        let chain = Chain { own_pairs, ..Chain::first_order(sequence.len(), 0) };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
         if !sequence.token_weights().is_empty() {
             self.data.set_variable_weights(sequence.token_weights());
@@ -247,8 +247,7 @@ impl CorpusBuilder {
             self.gold.push(label);
         }
         self.observer.new_attributes(instance, &mut self.alphabet, &mut self.data);
-        let chain =
-            Chain { len: instance.len(), labels: 0, own_pairs: false, triples: false, segments: None };
+        let chain = Chain::first_order(instance.len(), 0);
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
         if !instance.token_weights().is_empty() {
             self.data.set_variable_weights(instance.token_weights());

@@ -90,8 +90,8 @@ impl Sink for Potentials<'_> {
     }
 }
 
-/// Overwrites `low` with the numbers below `limit`, and `high` with the others. Which one a number goes to cannot be foreseen, so there is no
-/// branch that depends on it.
+/// Overwrites `low` with the numbers below `limit`, and `high` with the others. The processor cannot predict which of the two a number goes to, so
+/// the loop has no branch on it.
 fn divide(numbers: &[u32], limit: u32, low: &mut Vec<u32>, high: &mut Vec<u32>) {
     low.resize(numbers.len(), 0);
     high.resize(numbers.len(), 0);

@@ -19,6 +19,22 @@ use crate::{Error, Result};
 pub(crate) const MAX_LABEL_COLUMNS: usize = 16;
 
 /// Builds a corpus, one sequence after the other.
+///
+/// ```
+/// use crfkit::Trainer;
+/// use crfkit::data::columns::Columns;
+/// use crfkit::linked::{LinkedBuilder, Links};
+/// use crfkit::settings::Kind;
+///
+/// // A word and two labels: its part of speech and its chunk.
+/// let sequence = Columns::from_rows([["the", "DET", "B-NP"], ["cat", "NOUN", "I-NP"], ["sleeps", "VERB", "O"]], "text")?;
+/// let trainer = Trainer::for_kind(Kind::Linked);
+/// let mut builder = LinkedBuilder::new(Links::Factorial, trainer.templates(1)?, 3, vec![1, 2])?;
+/// builder.add(&sequence)?;
+/// let model = trainer.train_corpus(builder.finish(1)?, None)?.model;
+/// assert_eq!(model.domain.labels[1], ["B-NP", "I-NP", "O"]);
+/// # Ok::<(), crfkit::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct LinkedBuilder {
     links: Links,

@@ -13,8 +13,7 @@ pub use crate::decode::Decode;
 #[doc(hidden)]
 pub use crate::infer::Engine;
 pub use arrays::{EdgeArrays, GraphArrays, LabelTable, Matrix};
-#[doc(hidden)]
-pub use builder::Structures;
+pub(crate) use builder::Structures;
 pub use builder::TypedBuilder;
 pub use line::{Line, TypedGraph};
 pub use memory::{FeatureValues, TypedGraphBuilder};

@@ -73,7 +73,7 @@ impl Directed {
     pub fn decode(&self, words: &[usize]) -> Vec<Label> {
         let (labels, joint_start) = (self.labels, self.first == First::Pair && words.len() > 1);
         best_labelling(
-            Chain { len: words.len(), labels, own_pairs: true, triples: false, segments: None },
+            Chain { own_pairs: true, ..Chain::first_order(words.len(), labels) },
             |t, y| if t == 0 && !joint_start { self.single.log(vec![words[0]], y, labels) } else { 0.0 },
             |t, i, j| match t == 1 && joint_start {
                 true => self.pair.log(vec![words[0], words[1]], i * labels + j, labels * labels),

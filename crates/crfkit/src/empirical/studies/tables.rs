@@ -68,13 +68,7 @@ impl Sample {
     pub fn decode_ratio(&self, theta: &[f64], words: &[usize]) -> Vec<Label> {
         let inner = |t: usize| t > 0 && t + 1 < words.len();
         best_labelling(
-            Chain {
-                len: words.len(),
-                labels: self.labels.len(),
-                own_pairs: true,
-                triples: false,
-                segments: None,
-            },
+            Chain { own_pairs: true, ..Chain::first_order(words.len(), self.labels.len()) },
             |t, y| if inner(t) { -theta[self.node(words[t]) + y] } else { 0.0 },
             |t, i, j| theta[self.pair(words[t - 1], words[t]) + i * self.labels.len() + j],
         )
@@ -83,13 +77,7 @@ impl Sample {
     /// Labels `words` by ψ and φ at θ.
     pub fn decode(&self, theta: &[f64], words: &[usize]) -> Vec<Label> {
         best_labelling(
-            Chain {
-                len: words.len(),
-                labels: self.labels.len(),
-                own_pairs: true,
-                triples: false,
-                segments: None,
-            },
+            Chain { own_pairs: true, ..Chain::first_order(words.len(), self.labels.len()) },
             |t, y| theta[self.node(words[t]) + y],
             |t, i, j| theta[self.pair(words[t - 1], words[t]) + i * self.labels.len() + j],
         )
