@@ -162,7 +162,10 @@ fn help_comes_by_topic() {
     assert!(at("\nFeatures:") < at("\nObjective:") && at("\nOptimisation:") < at("\nImages:"));
     assert!(at("--template") < at("--masks") && long.contains("--gain-floor"));
     let lines = long.lines().count();
-    assert!(lines < 310, "`crfkit train --help` has {lines} lines: shorten the texts of its flags, or raise the limit");
+    assert!(
+        lines < 310,
+        "`crfkit train --help` has {lines} lines: shorten the texts of its flags, or raise the limit"
+    );
     for (topic, pieces) in [
         ("templates", &["%M[row,column,\"pattern\"]", "`*`"][..]),
         ("formats", &["--fields", "\"tokens\""]),

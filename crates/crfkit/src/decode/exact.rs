@@ -6,7 +6,7 @@ use super::viterbi::first_max;
 use crate::Result;
 use crate::graph::{CliqueTree, EXACT_MEMORY, FactorGraph, Fields, Label, Psi};
 
-/// The exact best labelling. Chains of slices ([`crate::graph::Slices`], factorial chains) use Viterbi over product
+/// The exact best labelling. Chains of slices with the same columns, such as factorial chains, use Viterbi over product
 /// states if that is smaller. Other graphs use the junction tree with maxima in place of sums. Among equal labellings
 /// of a table the first wins.
 #[derive(Clone, Copy, Debug)]

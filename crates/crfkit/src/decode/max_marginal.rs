@@ -15,8 +15,8 @@ pub fn max_marginal(chain: &Chain, marginals: &[f64], labels: &mut Vec<Label>) {
     );
 }
 
-/// The same for a factor graph. `marginals` are those of its variables, laid out as in
-/// [`crate::graph::Cliques::node`]; every engine for factor graphs provides them.
+/// The same for a factor graph. `marginals` are those of its variables, as
+/// `infer::NodeMarginals` gives them; every engine for factor graphs provides them.
 pub fn max_node_marginal(graph: &FactorGraph, marginals: &[f64], labels: &mut Vec<Label>) {
     labels.clear();
     labels.extend(graph.cards().iter().enumerate().map(|(v, &card)| {

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::graph::{FactorGraph, Fields, Gradient, Psi};
 use crate::math::{Array, Scalar};
 
-/// Exact inference. Chains of slices ([`crate::graph::Slices`]) use product states in probability space, and forests
+/// Exact inference. Chains of slices with the same columns, such as factorial chains, use product states in probability space, and forests
 /// use [`Tree`]. Other graphs use [`JunctionTree`], and so do slices whose scores do not fit into probability space.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact(pub JunctionTree);

@@ -105,6 +105,6 @@ pub struct Near<'a> {
 /// An engine on factor graphs that also provides the marginals of single variables.
 pub trait NodeMarginals: Inference<Graph = FactorGraph> {
     /// The marginals of every variable after the last call of [`Inference::log_z`] with this scratch. They are
-    /// unweighted and laid out as in [`crate::graph::Cliques::node`]; padding is 0.
+    /// unweighted: a row for each variable, padded with 0 to whole vectors of [`LANES`](crate::math::simd::LANES) numbers.
     fn node_marginals<'a, S: Scalar>(&self, work: &'a Self::Work<S>) -> &'a Array<S>;
 }

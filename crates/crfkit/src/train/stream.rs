@@ -69,8 +69,8 @@ pub struct StreamProgress {
 }
 
 impl StreamTrainer {
-    /// A trainer that has seen nothing yet. `examples` is the number of sequences in the whole stream, if known (see
-    /// [`PsaStream`]).
+    /// A trainer that has seen nothing yet. `examples` is the number of sequences in the whole stream, if known: it decides the share of the
+    /// prior in each step.
     pub fn new(source: Source, settings: &Settings, examples: Option<u64>) -> Result<Self> {
         Self::check(settings)?;
         let method = settings.psa();

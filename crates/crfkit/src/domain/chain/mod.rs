@@ -23,10 +23,9 @@ pub(crate) use constraint::scheme_rules;
 pub use crew::CorpusCrew;
 pub use sequence::{ColumnLayout, Sequence};
 pub use temperature::TemperatureFit;
-pub(crate) use vectors::Standard;
 #[doc(hidden)]
 pub use vectors::VectorLayout;
-pub(super) use vectors::{Numbers, StoredVectors, numbers_of_rows};
+pub(super) use vectors::{Numbers, Standard, StoredVectors, numbers_of_rows};
 
 use super::stored::{Origin, check_label_names, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_start};
