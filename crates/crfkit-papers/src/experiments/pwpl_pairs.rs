@@ -34,7 +34,7 @@ pub fn of_pairs(name: &str) -> Result<Templates> {
 }
 
 fn run(context: &Context) -> Result<Outcome> {
-    let templates = of_pairs("ner")?;
+    let templates = of_pairs("mccallum-li")?;
     let mut ours = [[0.0; 2]; NAMES.len()];
     let [train, test] = conll_2003(context)?;
     add(context, &train, &test, templates, &mut ours)?;

@@ -40,7 +40,7 @@ pub const NER: Experiment = Experiment {
     data: &[CONLL2003],
     tolerance: "F1 5 points: no word lists and no feature induction; PWPL within 1 of PW, faster than ML",
     settings: |form| {
-        json!({"sentences": form.pick(14987, 60), "test": "testa", "template": "ner", "sigma^2": 10,
+        json!({"sentences": form.pick(14987, 60), "test": "testa", "template": "mccallum-li", "sigma^2": 10,
         "optimizer": "lbfgs", "pieces": "edge; then shared-unary and factor"})
     },
     run: ner,
@@ -166,7 +166,7 @@ pub fn wsj(context: &Context, number: u64) -> Result<Task> {
 /// The name data as a task.
 pub fn names(context: &Context) -> Result<Task> {
     let [train, test] = conll_2003(context)?;
-    Task::new(&train, &test, preset("ner")?.compile(1)?, 1)
+    Task::new(&train, &test, preset("mccallum-li")?.compile(1)?, 1)
 }
 
 fn pos(context: &Context) -> Result<Outcome> {
@@ -205,7 +205,7 @@ pub fn conll_2003(context: &Context) -> Result<[Vec<Columns>; 2]> {
 fn ner(context: &Context) -> Result<Outcome> {
     let [train, test] = conll_2003(context)?;
     let mut ours = [[0.0; 2]; RUNS.len()];
-    add(context, &train, &test, preset("ner")?.compile(1)?, &mut ours)?;
+    add(context, &train, &test, preset("mccallum-li")?.compile(1)?, &mut ours)?;
     let mut outcome =
         part(&RUNS, &ours, [90.5, 85.1, 90.5, 90.3], ["52396", "8651", "6311", "4780"], "F1", 5.0);
     outcome.claim("PWPL is within 1 point of PW", (ours[3][0] - ours[2][0]).abs() <= 1.0);
