@@ -68,7 +68,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         Whether ``fit`` starts from the weights of the last fit. The model still has the labels and features of the new data alone; to keep
         the old ones too, use ``partial_fit``. A run that resumes from its ``checkpoint`` goes on where it was instead.
     progress : bool or "auto"
-        Whether to show a progress bar. ``auto`` shows one on terminals if tqdm is installed.
+        Whether to show a progress bar, for which tqdm must be installed. ``auto`` shows one on terminals and in notebooks.
     callback : callable or None
         Called during training with a dict of ``phase``, ``passes``, ``objective``, ``dev_score`` and ``weights`` (the number of weights). Training
         stops if it returns ``False``. The phase is ``"training"``; before it come ``"penalties"`` if ``"auto"`` tries some, and ``"first weights"`` if

@@ -2,11 +2,10 @@
 
 Its checks fit 2-D arrays with flat labels, so they are mirrored here, each under its own name. Not mirrored, because they ask for what
 sequences do not have: ``check_n_features_in*`` and ``check_dataframe_column_names_consistency`` (there is no number of columns),
-``check_estimators_dtypes``, ``check_f_contiguous_array_estimator``, ``check_readonly_memmap_input``, ``check_sample_weights_pandas_series`` and
-``check_estimator_sparse_*`` (X is no array), ``check_fit2d_1sample``, ``check_fit2d_1feature`` and ``check_fit1d`` (X has no second axis),
+``check_estimator_sparse_*`` (arrays are dense), ``check_fit2d_1sample``, ``check_fit2d_1feature`` and ``check_fit1d`` (X has no second axis),
 ``check_classifiers_regression_target`` and ``check_supervised_y_2d`` (y is a list of lists), ``check_classifiers_train`` and
-``check_decision_proba_consistency`` (there is no ``decision_function`` and no ``predict_proba``), ``check_class_weight_classifiers`` (no
-``class_weight``), ``check_transformer*`` and ``check_regressors*`` (it is neither).
+``check_decision_proba_consistency`` (there is no ``decision_function`` and no ``predict_proba``), ``check_class_weight_classifiers`` (it sets
+``class_weight="balanced"``, which is not offered), ``check_transformer*`` and ``check_regressors*`` (it is neither).
 """
 
 import copy
@@ -15,10 +14,13 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.estimator_checks import (
     check_do_not_raise_errors_in_init_or_set_params,
     check_estimator_cloneable,
@@ -163,6 +165,65 @@ def test_check_sample_weights():
     assert heavy.objective_ == pytest.approx(twice.objective_, rel=1e-6)
     less = ChainCRF().fit(X, Y, sample_weight=[0.0] + [1.0] * (len(X) - 1))
     assert less.model_.to_bytes() == ChainCRF().fit(X[1:], Y[1:]).model_.to_bytes()
+
+
+def arrays(dtype=float, order="C"):
+    """Sequences of numbers and their labels."""
+    rng = np.random.default_rng(1)
+    xs = [np.asarray(np.round(3 * rng.normal(size=(4, 2))), dtype=dtype, order=order) for _ in range(6)]
+    return xs, [["A" if row[0] > 0 else "B" for row in x] for x in xs]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "int8", "float16"])
+def test_check_estimators_dtypes(dtype):
+    xs, ys = arrays(dtype)
+    assert ChainCRF().fit(xs, ys).model_.to_bytes() == ChainCRF().fit(*arrays()).model_.to_bytes()
+
+
+def test_check_f_contiguous_array_estimator():
+    assert ChainCRF().fit(*arrays(order="F")).model_.to_bytes() == ChainCRF().fit(*arrays()).model_.to_bytes()
+
+
+def test_check_readonly_memmap_input(tmp_path):
+    """joblib gives such arrays to its processes."""
+    xs, ys = arrays()
+    for k, x in enumerate(xs):
+        np.save(tmp_path / f"{k}.npy", x)
+    mapped = [np.load(tmp_path / f"{k}.npy", mmap_mode="r") for k in range(len(xs))]
+    crf = ChainCRF().fit(mapped, ys)
+    assert crf.model_.to_bytes() == ChainCRF().fit(xs, ys).model_.to_bytes()
+    assert [list(y) for y in crf.predict(mapped)] == [list(y) for y in crf.predict(xs)]
+
+
+def test_check_sample_weights_pandas_series():
+    pandas = pytest.importorskip("pandas")
+    weights = [2.0, 0.5] + [1.0] * (len(X) - 2)
+    crf = ChainCRF().fit(pandas.Series(X), pandas.Series(Y), sample_weight=pandas.Series(weights))
+    assert crf.model_.to_bytes() == ChainCRF().fit(X, Y, sample_weight=weights).model_.to_bytes()
+
+
+def test_metadata_routing():
+    """Searches and pipelines pass on what an estimator asks for, and nothing else."""
+    weights = np.r_[np.zeros(3), np.ones(len(X) - 3)]
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = ChainCRF(progress=False).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        search = GridSearchCV(asking, {"sigma": [1.0]}, cv=KFold(2), refit=True).fit(X, Y, sample_weight=weights)
+        same = ChainCRF().fit(X, Y, sample_weight=weights)
+        assert search.best_estimator_.model_.to_bytes() == same.model_.to_bytes() != fitted().model_.to_bytes()
+        pipeline = make_pipeline(FunctionTransformer(), clone(asking)).fit(X, Y, sample_weight=weights)
+        assert pipeline[-1].model_.to_bytes() == same.model_.to_bytes()
+        assert 0.0 <= pipeline.score(X, Y, sample_weight=weights) <= 1.0
+        # As with scikit-learn's own estimators, what was not asked for is an error.
+        with pytest.raises(ValueError, match="sample_weight"):
+            make_pipeline(FunctionTransformer(), ChainCRF()).fit(X, Y, sample_weight=weights)
+        assert make_pipeline(FunctionTransformer(), ChainCRF()).fit(X, Y).score(X, Y) == 1.0
+        with pytest.raises(TypeError, match="ChainCRF.fit has no keyword 'weight'; it has X_dev, y_dev, sample_weight, token_weight"):
+            ChainCRF().set_fit_request(weight=True)
+        for kind in KINDS:
+            assert get_routing_for_object(kind()).fit.requests.keys() >= {"X_dev", "y_dev"}
+        assert get_routing_for_object(GraphCRF().set_predict_request(allowed="rules")).predict.requests == {"allowed": "rules"}
+    with pytest.raises(RuntimeError, match="enable_metadata_routing"):
+        ChainCRF().set_fit_request(sample_weight=True)
 
 
 def test_check_pipeline_consistency():
