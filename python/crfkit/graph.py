@@ -36,11 +36,12 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         For each type of factors the types of its nodes, such as ``{"likes": ["person", "film"]}``. Where there is only one type
         of nodes, it is not needed.
     table : str or dict
-        The form of the tables, ``full``, ``potts`` or ``ising``; a dict has one for each type of factors.
+        The form of the tables of factors: ``full`` has a weight for each combination of labels, ``potts`` one weight for equal labels, ``ising`` one for the
+        product of two labels −1 and +1. A dict has one for each type of factors.
     unlabelled : object
         The value in ``y`` of nodes whose label is not known; ``None`` by default. A set in place of a label means that it is one of these.
     min_count : int
-        Named features that occur fewer times are ignored.
+        Named features that occur fewer than this many times are ignored.
     class_weight : dict or None
         Weights of labels, which the weights of their nodes are multiplied by, for the same objectives as ``node_weight`` of ``fit``.
     inference : str or None

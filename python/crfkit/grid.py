@@ -34,11 +34,12 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     neighbours : {4, 8, 0}
         Which pixels are joined. 0 joins none, which is logistic regression.
     table : {"potts", "full", "ising"}
-        ``potts`` has one weight for equal labels and each number of a pair, ``full`` one for each pair of labels too.
+        The weights of a pair, for each of its numbers: ``potts`` has one weight for equal labels, ``full`` one for each pair of labels, ``ising`` one for the
+        product of two labels −1 and +1.
     directions : {"shared", "separate"}
         Whether horizontal, vertical and diagonal pairs share their weights.
     unlabelled : int or None
-        The value in ``y`` of pixels whose label is not known. Where ``y`` has a masked array, its masked pixels are such pixels too.
+        The value in ``y`` of pixels whose label is not known. So are the masked pixels of a masked array.
     class_weight : dict or None
         Weights of labels, which the weights of their pixels are multiplied by, for the same objectives as ``pixel_weight`` of ``fit``.
     inference : str or None
