@@ -116,6 +116,9 @@ def test_fields_are_counted_as_the_caller_gives_them():
         ChainCRF(template="default").fit([X[0], [("a", "b"), ("c",)]], Y[:2])
     with pytest.raises(crfkit.DataError, match=r"^x\[1\] has 2 fields, but x\[0\] has 1: give all tokens the same number$"):
         ChainCRF(template="default").fit(X, Y).tagger_.tag(["a", ("b", "c")])
+    for labels in (["A"], ["A", "B", "C"]):
+        with pytest.raises(crfkit.DataError, match=rf"^X\[0\] has length 2, but y\[0\] has length {len(labels)}: give one"):
+            ChainCRF(template="default").fit([["a", "b"]], [labels])
     with pytest.raises(crfkit.DataError, match=r"^X\[0\]\[0\] has no fields: give every token at least one$"):
         ChainCRF(template="default").fit([[[], []]], Y[:1])
     with pytest.raises(crfkit.DataError, match=r"^X\[1\] has tokens of 2 fields, but those before it have 1 field$"):

@@ -256,7 +256,8 @@ impl Converter {
     ) -> PyResult<Sequence> {
         let (py, name) = (tokens.py(), of.to_string());
         let mut rows = fields_of(tokens, of)?;
-        if let Some(labels) = labels {
+        // The caller says what is wrong if there are more or fewer of them.
+        if let Some(labels) = labels.filter(|labels| labels.len() == rows.len()) {
             rows.iter_mut().zip(labels).for_each(|(row, label)| row.push(label.clone()));
         }
         let mut rows = Columns::from_rows(rows, &name).map_err(|error| raise(py, error))?;
