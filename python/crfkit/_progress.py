@@ -27,9 +27,9 @@ def _is_seen() -> bool:
     """Whether somebody would see a bar: on a terminal, or in a notebook, whose output is not a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
         return True
-    ipython = sys.modules.get("IPython")
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     # Only the shell of a notebook has a kernel.
-    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
+    return getattr(shell, "kernel", None) is not None
 
 
 @contextlib.contextmanager
