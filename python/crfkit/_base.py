@@ -9,6 +9,7 @@ from typing import Any, Generic, Iterable, Sequence, TypeVar
 import numpy as np
 
 from crfkit import _crfkit
+from crfkit._routing import Routing
 from crfkit.errors import DataError, NotFittedError, SettingError
 
 # The class of workers that label with a model, and an estimator.
@@ -16,7 +17,7 @@ Worker = TypeVar("Worker")
 Own = TypeVar("Own", bound="Labeller[Any]")
 
 
-class Estimator:
+class Estimator(Routing):
     """Parameters are the keywords of ``__init__``, stored under their names and checked by ``fit``."""
 
     _estimator_type = "classifier"
@@ -158,7 +159,7 @@ def share_of_right(found: Iterable[Any], y: Sequence[Any], sample_weight: Iterab
     right = total = 0.0
     for number, (labels, gold) in enumerate(zip(found, y)):
         if len(labels) != len(gold):
-            raise DataError(f"X[{number}] has {len(labels)} tokens, but y[{number}] has {len(gold)} labels")
+            raise DataError(f"X[{number}] has length {len(labels)}, but y[{number}] has length {len(gold)}: give one label for each token")
         if not is_list(gold):
             raise TypeError(f"y[{number}] is {gold!r:.60}: give a list with a label per token")
         # A label that is not known is None or masked, and one of several is a collection.
@@ -217,7 +218,7 @@ def weights_of(sample_weight: Any, X: Any, what: str = "sequences") -> list[floa
         return None
     weights = floats(sample_weight, "sample_weight")
     if len(weights) != len(X):
-        raise DataError(f"X has {len(X)} {what}, but sample_weight has {len(weights)} numbers")
+        raise DataError(f"X has {len(X)} {what}, but sample_weight has length {len(weights)}: give one number for each")
     for number, weight in enumerate(weights):
         if not (math.isfinite(weight) and weight >= 0):
             raise DataError(f"sample_weight[{number}] is {weight}, which is not a finite number of at least 0")
@@ -243,9 +244,11 @@ def real_array(values: Any, name: str) -> np.ndarray:
         given = np.asarray(values)
         if given.dtype.kind not in "biufO":
             raise TypeError("its numbers are complex" if given.dtype.kind == "c" else f"its values are of type {given.dtype}")
-        return np.ascontiguousarray(given, dtype=np.float64)
+        if given.dtype.kind == "O" and any(value is None for value in given.flat):
+            raise TypeError("it has None, which NumPy would take for nan")
+        return np.asarray(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is no array of numbers: {error}") from None
+        raise TypeError(f"{name} is not an array of numbers: {error}") from None
 
 
 def unmasked(values: Any, name: str) -> None:

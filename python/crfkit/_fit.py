@@ -188,4 +188,4 @@ def _plain(value: Any) -> Any:
     """NumPy's numbers, which the parameters of a search often are, as Python's."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{value!r} ({type(value).__name__}) is no setting")
+    raise TypeError(f"{value!r} ({type(value).__name__}) is not a setting")

@@ -64,7 +64,7 @@ def model(given: Model) -> str:
     count, heaviest = given.heaviest(_WEIGHTS)
     labels = given.labels
     more = f", … and {len(labels) - _LABELS} more" if len(labels) > _LABELS else ""
-    rows = [("kind", given.kind), (f"{len(labels)} labels", ", ".join(labels[:_LABELS]) + more)]
+    rows = [("kind", given.kind), ("1 label" if len(labels) == 1 else f"{len(labels)} labels", ", ".join(labels[:_LABELS]) + more)]
     if count:
         rows.append(("weights", f"{count:,}"))
     html = _table(_cells(*row) for row in rows)

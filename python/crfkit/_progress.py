@@ -14,13 +14,22 @@ Callback = Callable[[dict[str, Any]], Any]
 def _bar(progress: bool | str) -> Any:
     if not (isinstance(progress, str) and progress == "auto") and not (isinstance(progress, (int, np.bool_)) and progress in (0, 1)):
         raise TypeError(f'progress is {progress!r}: give True, False or "auto"')
-    if not (sys.stderr.isatty() if progress == "auto" else progress):
+    if not (_is_seen() if progress == "auto" else progress):
         return None
     try:
         from tqdm.auto import tqdm
     except ImportError:
         return None
     return tqdm(unit=" passes", bar_format="{desc}{n:.1f}{unit} [{elapsed}] {postfix}")
+
+
+def _is_seen() -> bool:
+    """Whether somebody would see a bar: on a terminal, or in a notebook, whose output is not a terminal."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return True
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    # Only the shell of a notebook has a kernel.
+    return getattr(shell, "kernel", None) is not None
 
 
 @contextlib.contextmanager

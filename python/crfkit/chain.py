@@ -39,7 +39,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     l1 : float or "auto"
         Weight of the L1 penalty, or ``"auto"`` to choose it in the same way.
     min_count : int
-        Features that occur fewer times are ignored.
+        Features that occur fewer than this many times are ignored.
     states, transitions : {"observed", "all"}
         Which pairs of feature and label, and which pairs of labels, get a weight.
     template : str or None
@@ -65,21 +65,20 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     patience : int
         With development data, training stops after this many evaluations without a better score.
     warm_start : bool
-        Whether ``fit`` starts from the weights of the last fit. The model still has the labels and features of the new data alone; to keep
-        the old ones too, use ``partial_fit``. A run that resumes from its ``checkpoint`` goes on where it was instead.
+        Whether ``fit`` starts from the weights of the last fit. The model has only the labels and features of the new data; to keep the old ones
+        too, use ``partial_fit``. A run that resumes from its ``checkpoint`` continues where it was instead.
     progress : bool or "auto"
-        Whether to show a progress bar. ``auto`` shows one on terminals if tqdm is installed.
+        Whether to show a progress bar, for which tqdm must be installed. ``auto`` shows one on terminals and in notebooks.
     callback : callable or None
         Called during training with a dict of ``phase``, ``passes``, ``objective``, ``dev_score`` and ``weights`` (the number of weights). Training
-        stops if it returns ``False``. The phase is ``"training"``; before it come ``"penalties"`` if ``"auto"`` tries some, and ``"first weights"`` if
-        those are computed, as for images and graphs. Each phase counts its own passes.
+        stops if it returns ``False``. The phase is ``"training"``, after ``"penalties"`` if ``"auto"`` tries some, and after ``"first weights"`` if these
+        are computed, as for images and graphs. Each phase counts its own passes.
     checkpoint : path or None
         A file for the state of the run. It is written every ten seconds, and when Ctrl-C or the callback stops the run. If the file exists, ``fit``
         resumes that run and ends in the same model; a file that belongs to other data or parameters is an error. The file is removed when
-        training ends by itself. With ``warm_start``, the run that resumes is still the one that began at the model before it: the file decides, and not
-        the model of the interruption. There is no file yet while ``"auto"`` tries penalties or while first weights are computed, so
-        a run that is interrupted then begins anew; the former is a ``RuntimeWarning``. Do not use a checkpoint in searches and cross-validation, where many
-        runs would share the file. ``partial_fit`` ignores it.
+        training ends by itself. With ``warm_start``, a resumed run still starts from the model that the interrupted run started from. There is no file
+        yet while ``"auto"`` tries penalties (an interruption is then a ``RuntimeWarning``) or while first weights are computed: the next ``fit``
+        begins anew. Do not use a checkpoint in searches and cross-validation, where many runs would share the file. ``partial_fit`` ignores it.
     params : dict or None
         Further settings, such as ``{"eta0": 0.1}``, or ``{"order": 2}`` for weights of three neighbouring labels.
 
@@ -183,12 +182,12 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         sample_weight: Iterable[float] | None = None,
         token_weight: Iterable[Iterable[float]] | None = None,
     ) -> ChainCRF:
-        """Go on from the model with more sequences; the first call begins one.
+        """Continue training the model with more sequences; the first call trains a new one.
 
-        The model keeps its labels and features, and new ones join them. Its weights are where training starts and the mean of the prior, so
-        weights of which the new sequences say nothing keep their values, and a smaller ``sigma`` keeps the others closer to what was
-        learned before. ``classes`` may name labels that are still to come. A call makes at most ``passes`` passes over the new sequences; by
-        default the method stops by itself, after about ten. The numbers of arrays are standardised as in the first call.
+        The model keeps its labels and features, and new ones are added. Training starts from its weights, which are also the mean of the prior: weights
+        that the new sequences do not touch keep their values, and a smaller ``sigma`` keeps the others closer to what was learned before. ``classes``
+        may name labels that only later calls will have. A call makes at most ``passes`` passes over the new sequences; by default the method stops by
+        itself, after about ten. The numbers of arrays are standardised as in the first call.
         """
         check_lengths(X, y)
         for name in ("sigma", "l1"):

@@ -26,7 +26,7 @@ class EmpiricalTagger(Labels):
     smoothing : float
         How much the spelling counts for words that are known; with 0, a word never gets a label that it did not have in training.
     min_count : int
-        Words that occur fewer times count as unknown.
+        Words that occur fewer than this many times count as unknown.
     floor : float
         The smallest logarithm of a factor of two labels.
     sigma : float

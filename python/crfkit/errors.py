@@ -14,7 +14,7 @@ class SettingError(CrfkitError, ValueError):
 
 
 class ModelFileError(CrfkitError, ValueError):
-    """A model file is damaged, or is no model file."""
+    """A file is damaged, or is not a model file."""
 
 
 class DivergedError(CrfkitError, ArithmeticError):

@@ -26,7 +26,7 @@ class FactorialCRF(Linked):
         Whether labels may be missing in ``y``: in the tuple of a token, ``None`` (or ``"?"``) is a label that is not known, and a set or tuple
         (or ``"A|B"``) is one of several. Training sums over what is not known.
     objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
-        As for ``ChainCRF``; without a template it is the preset ``default``.
+        As for ``ChainCRF``, except that ``None`` as the template is the preset ``default``.
     inference : str or None
         The engine for marginals; ``None`` is exact.
 

@@ -8,8 +8,8 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, each_of, floats, object_array, real_array, unmasked, weights_of
-from crfkit._fit import Trained, development, label_weights_of
+from crfkit._base import check_lengths, each_of, floats, is_list, object_array, real_array, unmasked, weights_of
+from crfkit._fit import Trained, development, label_weights_of, text_of
 from crfkit.errors import DataError, SettingError
 
 _NODE, _EDGE = "node", "edge"
@@ -36,11 +36,12 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         For each type of factors the types of its nodes, such as ``{"likes": ["person", "film"]}``. Where there is only one type
         of nodes, it is not needed.
     table : str or dict
-        The form of the tables, ``full``, ``potts`` or ``ising``; a dict has one for each type of factors.
+        The form of the tables of factors: ``full`` has a weight for each combination of labels, ``potts`` one weight for equal labels, ``ising`` one for the
+        product of two labels −1 and +1. A dict has one for each type of factors.
     unlabelled : object
         The value in ``y`` of nodes whose label is not known; ``None`` by default. A set in place of a label means that it is one of these.
     min_count : int
-        Named features that occur fewer times are ignored.
+        Named features that occur fewer than this many times are ignored.
     class_weight : dict or None
         Weights of labels, which the weights of their nodes are multiplied by, for the same objectives as ``node_weight`` of ``fit``.
     inference : str or None
@@ -185,7 +186,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
             over = list((self.factors or {}).get(name, list(labels) * count if len(labels) == 1 else []))
             if len(over) != count:
                 raise SettingError(f"factors has {over} for {name!r}, whose members have {count} nodes: name the type of each")
-            table = self.table if isinstance(self.table, str) else self.table.get(name, "full")
+            table = self.table if isinstance(self.table, str) else text_of(f"table[{name!r}]", self.table.get(name, "full"))
             factor_types.append((name, over, table, widths[name]))
         return node_types, factor_types
 
@@ -196,7 +197,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         """
         tagger, X = self.tagger_, each_of(X, "X", "graphs")
         graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
-        found = tagger.labels(self._restricted(graphs, allowed), decode=self.decode, threads=self.threads)
+        found = tagger.labels(self._restricted(graphs, allowed), decode=text_of("decode", self.decode), threads=self.threads)
         answers = []
         for x, (nodes, _), numbers in zip(X, graphs, found):
             parts, start = {}, 0
@@ -267,9 +268,21 @@ def _distinct(values: list[Any], name: str) -> np.ndarray:
     if len(kinds) > 1 or "other" in kinds:
         wrong = next((v for v in values if not isinstance(v, (str, bool, int, float, np.number, np.bool_))), values[0])
         raise TypeError(f"nodes of type {name!r} have labels such as {wrong!r} ({type(wrong).__name__}): give all strings, or all numbers")
+    _check_names([value for value in values if isinstance(value, str)], f"nodes of type {name!r} have the label")
     if any(_is_nan(value) for value in values):
         raise DataError(f"nodes of type {name!r} have the label nan: give None where a label is not known, or set unlabelled=nan")
     return np.unique(np.asarray(values))
+
+
+def _check_names(names: Iterable[Any], what: str) -> None:
+    """Raise an error unless all are strings that can be written in UTF-8."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{what} {name!r} ({type(name).__name__}), which is not a string")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"{what} {name!r}, which is not text in UTF-8") from None
 
 
 def _is_nan(value: Any) -> bool:
@@ -298,15 +311,16 @@ def _same(known: dict[str, int], name: str, found: int, what: str) -> None:
 def _array(values: Any, name: str, kind: type) -> np.ndarray:
     """A matrix."""
     unmasked(values, name)
-    try:
-        given = np.asarray(values)
-        if kind is np.int64 and given.size and given.dtype.kind not in "iu":
-            raise TypeError("node numbers are whole numbers")
-        array = np.ascontiguousarray(given, dtype=np.int64) if kind is np.int64 else None
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is no array of numbers: {error}") from None
-    if array is None:
-        array = real_array(given, name)
+    if kind is np.int64:
+        try:
+            given = np.asarray(values)
+        except ValueError as error:
+            raise TypeError(f"{name} are not an array: {error}") from None
+        if given.size and given.dtype.kind not in "iu":
+            raise TypeError(f"{name} are of type {given.dtype}: give the numbers of nodes, which are whole numbers")
+        array = np.ascontiguousarray(given, dtype=np.int64)
+    else:
+        array = real_array(values, name)
     if array.size == 0 and array.ndim == 1:
         array = array.reshape(0, 2)
     if array.ndim != 2:
@@ -348,6 +362,7 @@ def _graph(x: Any, name: str) -> Any:
         for part, of_types in x.items():
             if not isinstance(of_types, Mapping):
                 raise TypeError(f"{name}[{part!r}] is {type(of_types).__name__}: give a dict from the names of types")
+            _check_names(of_types, f"{name}[{part!r}] has the type")
         nodes = [(of, _features(numbers, f"{name}['nodes'][{of!r}]")) for of, numbers in x["nodes"].items()]
         given = {of: (v if isinstance(v, tuple) else (v, None)) for of, v in x.get("factors", {}).items()}
     elif isinstance(x, tuple) and len(x) in (2, 3):
@@ -366,6 +381,9 @@ def _of_nodes(graph: Any, given: Any, name: str, what: str) -> dict[str, Any]:
     """What is given for each node of each type."""
     nodes, _ = graph
     found = dict(given) if isinstance(given, Mapping) else {_NODE: given}
+    for part in found.values():
+        if not is_list(part) or not hasattr(part, "__len__"):
+            raise TypeError(f"{name} is {given!r:.60}: give a list with one for each node, or a dict of such lists where nodes have types")
     extra = [of for of in found if of not in dict(nodes)]
     if extra:
         raise DataError(f"{name} has {what} of type {extra[0]!r}, but its graph has no nodes of this type")
@@ -373,7 +391,7 @@ def _of_nodes(graph: Any, given: Any, name: str, what: str) -> dict[str, Any]:
         if of not in found:
             raise DataError(f"{name} has no {what} of type {of!r}")
         if len(found[of]) != len(numbers):
-            raise DataError(f"{name} has {len(found[of])} {what} of type {of!r}, but there are {len(numbers)} nodes")
+            raise DataError(f"{name} has {what} of length {len(found[of])} for nodes of type {of!r}, of which its graph has {len(numbers)}")
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import check_lengths, each_of, object_array, real_array, unmasked, weights_of
-from crfkit._fit import Trained, development, label_weights_of
+from crfkit._fit import Trained, development, label_weights_of, text_of
 from crfkit.errors import DataError, SettingError
 
 _LARGEST = np.iinfo(np.uint16).max
@@ -34,11 +34,12 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     neighbours : {4, 8, 0}
         Which pixels are joined. 0 joins none, which is logistic regression.
     table : {"potts", "full", "ising"}
-        ``potts`` has one weight for equal labels and each number of a pair, ``full`` one for each pair of labels too.
+        The weights of a pair, for each of its numbers: ``potts`` has one weight for equal labels, ``full`` one for each pair of labels, ``ising`` one for the
+        product of two labels −1 and +1.
     directions : {"shared", "separate"}
         Whether horizontal, vertical and diagonal pairs share their weights.
     unlabelled : int or None
-        The value in ``y`` of pixels whose label is not known. Where ``y`` has a masked array, its masked pixels are such pixels too.
+        The value in ``y`` of pixels whose label is not known. So are the masked pixels of a masked array.
     class_weight : dict or None
         Weights of labels, which the weights of their pixels are multiplied by, for the same objectives as ``pixel_weight`` of ``fit``.
     inference : str or None
@@ -139,6 +140,9 @@ class GridCRF(Trained[_crfkit.GridTagger]):
             for k, (weights, mask) in enumerate(zip(pixels, masks)):
                 if weights.shape != mask.shape:
                     raise DataError(f"pixel_weight[{k}] has the shape {weights.shape}, but its image has {mask.shape}")
+                wrong = weights[~(np.isfinite(weights) & (weights >= 0))]
+                if wrong.size:
+                    raise DataError(f"pixel_weight[{k}] has {wrong[0]}, which is not a finite number of at least 0")
         labels = label_weights_of(self.class_weight)
         return {"examples": weights_of(sample_weight, X, "images"), "pixels": pixels, "labels": labels}
 
@@ -155,12 +159,15 @@ class GridCRF(Trained[_crfkit.GridTagger]):
             raise DataError("y has no label: there is nothing to learn from")
         if self.neighbours not in (0, 4, 8):
             raise SettingError(f"neighbours is {self.neighbours!r}: choose 0, 4 or 8")
+        for name in ("table", "directions"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} is {getattr(self, name)!r:.60}: give a string")
         return images, masks, (labels, self.unlabelled, self.neighbours, self.table, self.directions)
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of images: a 1-D array of arrays (height, width)."""
         tagger = self.tagger_
-        return object_array(list(tagger.labels(_images(X, "X"), decode=self.decode, threads=self.threads)))
+        return object_array(list(tagger.labels(_images(X, "X"), decode=text_of("decode", self.decode), threads=self.threads)))
 
     def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
         """The probability of each label at each pixel: an array (height, width, labels) for each image."""

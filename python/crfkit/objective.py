@@ -129,7 +129,7 @@ def _estimator(kind: Any, params: dict[str, Any]) -> Any:
     """An estimator with these parameters, none of which may say how to minimise."""
     for name in params:
         if name in _HOW:
-            raise SettingError(f"{name} is no part of the objective: leave it out")
+            raise SettingError(f"{name} is not part of the objective: leave it out")
     estimator: Trained[Any] = kind(**params)
     if estimator.sigma == "auto":
         raise SettingError("sigma is 'auto', which needs training: give a number")

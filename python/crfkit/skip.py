@@ -33,7 +33,7 @@ class SkipChainCRF(Linked):
     partial_labels : bool
         As for ``ChainCRF``: ``None`` (or ``"?"``) in ``y`` is a label that is not known, and a set or tuple (or ``"A|B"``) is one of several.
     objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
-        As for ``ChainCRF``; without a template it is the preset ``default``.
+        As for ``ChainCRF``, except that ``None`` as the template is the preset ``default``.
 
     Examples
     --------

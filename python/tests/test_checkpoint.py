@@ -166,7 +166,7 @@ def test_partial_fit_and_objectives_have_no_checkpoint(tmp_path):
     path = tmp_path / "state"
     ChainCRF(optimizer="lbfgs", checkpoint=path, callback=lambda state: False).partial_fit(X, y)
     assert not path.exists()
-    with pytest.raises(crfkit.SettingError, match="checkpoint is no part"):
+    with pytest.raises(crfkit.SettingError, match="checkpoint is not part"):
         crfkit.Objective.chain(X, y, checkpoint=path)
 
 

@@ -90,7 +90,7 @@ def test_paths_are_text_bytes_or_path_objects(tmp_path):
         kept = tmp_path / f"kept{number}"
         ChainCRF(template="default", passes=2, checkpoint=kind(kept)).fit(X, Y)
     for function in (crfkit.Model.load, crf.model_.save):
-        with pytest.raises(TypeError, match=r"3 \(int\) is no path: give a str, bytes or an os.PathLike"):
+        with pytest.raises(TypeError, match=r"3 \(int\) is not a path: give a str, bytes or an os.PathLike"):
             function(3)
     for data in (bytearray(crf.model_.to_bytes()), memoryview(crf.model_.to_bytes())):
         assert crfkit.Model.from_bytes(data).to_bytes() == crf.model_.to_bytes()
@@ -112,6 +112,15 @@ def test_fields_are_counted_as_the_caller_gives_them():
         skip.predict(pairs)
     with pytest.raises(crfkit.DataError, match=r"^X\[1\] has tokens of 1 field, but those of the training data have 2 fields$"):
         SkipChainCRF().fit(pairs, Y).predict([pairs[0], X[0]])
+    with pytest.raises(crfkit.DataError, match=r"^X\[1\]\[1\] has 1 field, but X\[1\]\[0\] has 2: give all tokens the same number$"):
+        ChainCRF(template="default").fit([X[0], [("a", "b"), ("c",)]], Y[:2])
+    with pytest.raises(crfkit.DataError, match=r"^x\[1\] has 2 fields, but x\[0\] has 1: give all tokens the same number$"):
+        ChainCRF(template="default").fit(X, Y).tagger_.tag(["a", ("b", "c")])
+    for labels in (["A"], ["A", "B", "C"]):
+        with pytest.raises(crfkit.DataError, match=rf"^X\[0\] has length 2, but y\[0\] has length {len(labels)}: give one"):
+            ChainCRF(template="default").fit([["a", "b"]], [labels])
+    with pytest.raises(crfkit.DataError, match=r"^X\[0\]\[0\] has no fields: give every token at least one$"):
+        ChainCRF(template="default").fit([[[], []]], Y[:1])
     with pytest.raises(crfkit.DataError, match=r"^X\[1\] has tokens of 2 fields, but those before it have 1 field$"):
         FactorialCRF().fit([X[0], pairs[1]], [[("A", "B")] * 2] * 2)
 
@@ -123,7 +132,7 @@ def test_partial_labels_are_advised_where_they_help():
     crf = ChainCRF(template="default", partial_labels=True, optimizer="lbfgs").fit(X, missing, X_dev=X, y_dev=missing)
     assert crf.history_["dev_score"][-1] == 100.0
     for fit in (lambda: EmpiricalTagger().fit(X, missing), lambda: crf.model_.evaluate(X, missing), lambda: crf.model_.calibrate(X, missing)):
-        with pytest.raises(TypeError, match=r"^y\[0\] has None \(NoneType\): labels are strings, and every token needs one here"):
+        with pytest.raises(TypeError, match=r"^y\[0\]\[1\] is None \(NoneType\): labels are strings, and every token needs one here"):
             fit()
 
 
@@ -161,7 +170,7 @@ def test_values_of_other_types_are_no_numbers():
     images, masks = grids()
     grid = GridCRF(passes=2).fit(images, masks)
     for values in (np.array([["2020-01-01"] * 3] * 2, dtype="M8[D]"), np.array([["1", "2"]])):
-        with pytest.raises(TypeError, match=r"^X\[0\] is no array of numbers: its values are of type"):
+        with pytest.raises(TypeError, match=r"^X\[0\] is not an array of numbers: its values are of type"):
             grid.predict([values])
     with pytest.raises(crfkit.SettingError, match="sigma is too large"):
         ChainCRF(sigma=10**400).fit(X, Y)

@@ -129,7 +129,7 @@ def test_grids_compare_other_numbers_and_pairs_have_their_own():
         (np.zeros((2, 2)), np.zeros((2, 2)), TypeError, "whole numbers"),
         (np.zeros((2, 2)), np.full((2, 2), 70000), crfkit.DataError, "above 65535"),
         (np.full((2, 2), np.nan), np.zeros((2, 2), int), crfkit.DataError, "not finite"),
-        ([["a", "b"]], np.zeros((1, 2), int), TypeError, "no array of numbers"),
+        ([["a", "b"]], np.zeros((1, 2), int), TypeError, "not an array of numbers"),
         (np.zeros((2, 2, 1, 1)), np.zeros((2, 2), int), crfkit.DataError, "has the shape"),
     ],
 )
@@ -173,10 +173,15 @@ def test_typed_graphs():
 @pytest.mark.parametrize(
     "x,y,error,message",
     [
-        ((np.zeros((2, 1)), [[0, 2]]), ["a", "b"], crfkit.DataError, "none of the 2"),
+        ((np.zeros((2, 1)), [[0, 2]]), ["a", "b"], crfkit.DataError, "node 2, but the type .node. has 2, counted from 0"),
         ((np.zeros((2, 1)), [[0, 0]]), ["a", "b"], crfkit.DataError, "twice"),
-        ((np.zeros((2, 1)), [[0.5, 1]]), ["a", "b"], TypeError, "whole numbers"),
-        ((np.zeros((2, 1)), [[0, 1]]), ["a"], crfkit.DataError, "1 labels"),
+        ((np.zeros((2, 1)), [[0.5, 1]]), ["a", "b"], TypeError, "^X.0.: the members of 'edge' are of type float64: .*whole numbers"),
+        ((np.zeros((2, 1)), [[0, 1]]), ["a"], crfkit.DataError, "labels of length 1 for nodes of type .node., of which its graph has 2$"),
+        ((np.zeros((2, 1)), [[0, 1]]), "ab", TypeError, r"^y\[0\] is 'ab': give a list"),
+        ((np.zeros((2, 1)), [[0, 1]]), None, TypeError, r"^y\[0\] is None: give a list"),
+        ((np.zeros((2, 1)), [[0, 1]]), ["a", "\ud800"], crfkit.DataError, "have the label .*not text in UTF-8"),
+        ({"nodes": {1: np.zeros((2, 1))}}, {1: ["a", "b"]}, TypeError, "has the type 1 .int., which is not a string"),
+        ({"nodes": {"\ud800": np.zeros((2, 1))}}, {"\ud800": ["a", "b"]}, crfkit.DataError, "not text in UTF-8"),
         ((np.zeros((2, 1)), [[0, 1]], np.zeros((2, 1))), ["a", "b"], crfkit.DataError, "2 rows"),
         ((np.full((2, 1), np.inf), [[0, 1]]), ["a", "b"], crfkit.DataError, "not finite"),
         ("graph", ["a"], TypeError, "give a tuple"),
@@ -186,6 +191,18 @@ def test_typed_graphs():
 def test_bad_graphs(x, y, error, message):
     with pytest.raises(error, match=message):
         GraphCRF().fit([x], [y])
+
+
+@pytest.mark.parametrize("params, name", [({"decode": 3}, "decode"), ({"table": {"edge": 3}}, "table.'edge'."), ({"inference": 3}, "inference")])
+def test_names_of_choices_are_strings(params, name):
+    X, y = [(np.zeros((2, 1)), [[0, 1]])], [["a", "b"]]
+    with pytest.raises((TypeError, crfkit.SettingError), match=f"^{name} is 3: give a string"):
+        GraphCRF(**params).fit(X, y).predict(X)
+    choices = {key: 3 if isinstance(value, dict) else value for key, value in params.items()}
+    with pytest.raises((TypeError, crfkit.SettingError), match=f"^{name.split('.')[0]} is 3: give a string"):
+        GridCRF(**choices).fit([np.zeros((2, 2))], [np.eye(2, dtype=int)]).predict([np.zeros((2, 2))])
+    with pytest.raises(crfkit.DataError, match=r"^pixel_weight\[0\] has -1.0, which is not a finite number"):
+        GridCRF(objective="pseudolikelihood").fit([np.zeros((1, 2))], [np.eye(1, 2, dtype=int)], pixel_weight=[np.full((1, 2), -1.0)])
 
 
 def test_factorial_chains():
@@ -201,7 +218,7 @@ def test_factorial_chains():
         FactorialCRF().fit([["a"]], [["N"]])
     with pytest.raises(crfkit.DataError, match="same number"):
         FactorialCRF().fit([["a", "b"]], [[("N", "O"), ("N",)]])
-    with pytest.raises(crfkit.DataError, match="2 tokens"):
+    with pytest.raises(crfkit.DataError, match="length 2"):
         FactorialCRF().fit([["a", "b"]], [[("N", "O")]])
 
 
@@ -238,7 +255,7 @@ def test_sets_of_labels_and_restrictions_of_graphs():
     np.testing.assert_allclose([part.sum(axis=1) for part in limited], 1.0)
     assert [list(labels) for labels in crf.predict(X, allowed=allowed)][3][0] == "z"
     for given in ([[set(), "x"]], [["w", "x"]], [["x"]], []):
-        with pytest.raises(crfkit.DataError, match="empty set|which no node|2 nodes|X has 1"):
+        with pytest.raises(crfkit.DataError, match="empty set|which no node|graph has 2|X has 1"):
             crf.predict(X[:1], allowed=given)
         with pytest.raises(crfkit.DataError):
             GraphCRF().fit(X[:1], given if given != [["w", "x"]] else [])
@@ -256,7 +273,7 @@ def test_restrictions_of_factorial_chains():
     assert first[1][0] == 0.0 and first.sum(axis=1) == pytest.approx(1.0)
     assert crf.predict(X[:1], allowed=allowed)[0][0][1] == "NAME"
     assert crf.predict(X[:1], allowed=[[(None, None)] * len(X[0])])[0] == free
-    for given, message in (([[("Q", None)] * len(X[0])], "no label `Q`"), ([[(None, None)]], "tokens, but allowed"), ([], "X has 1")):
+    for given, message in (([[("Q", None)] * len(X[0])], "no label `Q`"), ([[(None, None)]], "length 2, but allowed"), ([], "X has 1")):
         with pytest.raises(crfkit.DataError, match=message):
             crf.predict(X[:1], allowed=given)
 

@@ -2,6 +2,7 @@
 
 import collections.abc
 import copy
+import io
 import pickle
 import re
 import sys
@@ -53,20 +54,22 @@ def test_features_that_cannot_be_read_are_named(crf, token, error, place):
 
 
 def test_labels_that_cannot_be_read_are_named(crf):
-    with pytest.raises(crfkit.DataError, match=r"y\[0\] has 'A\\ud800'"):
-        chain().fit(X[:1], [["A\ud800", "B"]])
-    with pytest.raises(TypeError, match=r"y_dev\[0\] has 1 \(int\): labels are strings"):
-        chain().fit(X, Y, X_dev=X[:1], y_dev=[[1, "O"]])
-    with pytest.raises(crfkit.DataError, match=r"X_dev\[0\] has 2 tokens, but y_dev\[0\] has 1 labels"):
+    with pytest.raises(crfkit.DataError, match=r"^y\[0\]\[1\] has 'A\\ud800' \(str\), which is not text"):
+        chain().fit(X[:1], [["B", "A\ud800"]])
+    with pytest.raises(TypeError, match=r"y_dev\[0\]\[1\] is 1 \(int\): labels are strings"):
+        chain().fit(X, Y, X_dev=X[:1], y_dev=[["O", 1]])
+    with pytest.raises(crfkit.DataError, match=r"^X_dev\[0\] has length 2, but y_dev\[0\] has length 1: give"):
         chain().fit(X, Y, X_dev=X[:1], y_dev=[["O"]])
+    with pytest.raises(TypeError, match=r"^X\[0\]\[0\] is a string: give a dict or a list"):
+        chain().fit([[b"ab", b"c"]], Y[:1])
     with pytest.raises(TypeError, match=r"y\[1\] is 'OO' \(str\): give a list"):
         chain().fit(X, [["O", "O"], "OO"])
-    with pytest.raises(TypeError, match=r"y has None \(NoneType\): labels are strings, and every token needs one here$"):
+    with pytest.raises(TypeError, match=r"^y\[0\] is None \(NoneType\): labels are strings, and every token needs one here$"):
         crf.tagger_.tag(X[0]).log_probability([None, "O"])
     pairs = [[("N", "A"), ("V", "O")], [("N", "O"), ("V", "O")]]
     with pytest.raises(TypeError, match=r"y\[0\]\[0\] is None"):
         FactorialCRF().fit(WORDS, [[None, ("V", "O")], pairs[1]])
-    with pytest.raises(crfkit.DataError, match=r"X_dev\[1\] has 2 tokens, but y_dev\[1\] has 1 labels"):
+    with pytest.raises(crfkit.DataError, match=r"^X_dev\[1\] has length 2, but y_dev\[1\] has length 1: give"):
         FactorialCRF().fit(WORDS, pairs, X_dev=WORDS, y_dev=[pairs[0], pairs[1][:1]])
 
 
@@ -133,7 +136,7 @@ def test_weights_are_named(crf):
             chain().fit(X, Y, sample_weight=weights)
     with pytest.raises(TypeError, match=r"token_weight\[0\] is 1: give a list of numbers"):
         chain(objective="marginal").fit(X, Y, token_weight=[1, 1])
-    with pytest.raises(crfkit.DataError, match="X has 2 sequences, but sample_weight has 1 numbers"):
+    with pytest.raises(crfkit.DataError, match="X has 2 sequences, but sample_weight has length 1"):
         crf.score(X, Y, sample_weight=[1.0])
 
 
@@ -167,7 +170,7 @@ def test_files_that_are_not_there(crf, tmp_path):
 
 
 def test_places_count_from_0(crf):
-    with pytest.raises(crfkit.DataError, match=r"^X\[0\]\[1\]: token 2 has 2 fields"):
+    with pytest.raises(crfkit.DataError, match=r"^X\[0\]\[1\] has 1 field, but X\[0\]\[0\] has 2: give all"):
         EmpiricalTagger().fit([[["a", "b"], ["c"]]], [["N", "V"]])
     arrays = chain().fit([np.eye(2)], [["a", "b"]])
     with pytest.raises(crfkit.DataError, match=r"^X\[0\]: vectors of 3 numbers"):
@@ -354,6 +357,36 @@ def test_a_path_that_is_empty(crf):
             use()
 
 
+class Shell:
+    """What IPython's ``get_ipython`` returns: in a notebook, it has a kernel."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+
+@pytest.mark.parametrize("kernel, terminal, bars", [(None, False, 0), (None, True, 1), ("one", False, 1)])
+def test_a_bar_is_shown_where_it_is_seen(kernel, terminal, bars, monkeypatch):
+    made = []
+
+    class Output(io.StringIO):
+        def isatty(self):
+            return terminal
+
+    ipython, tqdm, auto = (types.ModuleType(name) for name in ("IPython", "tqdm", "tqdm.auto"))
+    ipython.get_ipython = lambda: Shell(kernel)
+    auto.tqdm = lambda **_: made.append(True)
+    for module in (ipython, tqdm, auto):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(sys, "stderr", Output())
+    ChainCRF(passes=3).fit(X, Y)
+    assert len(made) == bars
+
+
+def test_a_program_without_standard_error_is_silent(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert ChainCRF(passes=3).fit(X, Y).passes_ > 0
+
+
 @pytest.mark.parametrize("progress, bars", [(0, 0), (False, 0), (np.False_, 0), (1, 1), (True, 1), (np.True_, 1), ("auto", 0)])
 def test_progress_may_be_a_number(progress, bars, monkeypatch):
     made = []
@@ -423,7 +456,7 @@ def test_weights_that_cannot_be_are_named(crf):
                 call(X, Y, sample_weight=weights)
     with pytest.raises(TypeError, match="sample_weight is '12': give a list of numbers"):
         chain().fit(X, Y, sample_weight="12")
-    for weights, place in ((5, "pixel_weight is int"), (["ab"], r"pixel_weight\[0\] is no array")):
+    for weights, place in ((5, "pixel_weight is int"), (["ab"], r"pixel_weight\[0\] is not an array")):
         with pytest.raises(TypeError, match=place):
             GridCRF(objective="marginal").fit([np.eye(2)], [np.eye(2, dtype=int)], pixel_weight=weights)
     graph = (np.eye(2), [[0, 1]])
@@ -469,7 +502,7 @@ def test_complex_numbers_are_no_numbers():
         lambda: GraphCRF().fit([(image, [[0, 1]])], [["a", "b"]]),
         lambda: crfkit.Objective.chain(X, Y).value_and_grad(np.zeros(3) * 1j),
     ):
-        with pytest.raises(TypeError, match="is no array of numbers: its numbers are complex"):
+        with pytest.raises(TypeError, match="is not an array of numbers: its numbers are complex"):
             call()
 
 

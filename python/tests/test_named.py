@@ -83,7 +83,7 @@ def test_types_may_differ():
         ([{"a": 1}, {3: 1}], TypeError, "the name of a feature is a string"),
         (([{"a": 1}, {"a": 1}], np.zeros((3, 1))), crfkit.DataError, "2 sets of named features, but 3 rows"),
         ([{"a": 1e10}, {"a": 1}], crfkit.DataError, "scale it"),
-        ([{"a": 1}], crfkit.DataError, "2 labels"),
+        ([{"a": 1}], crfkit.DataError, "labels of length 2"),
     ],
 )
 def test_bad_names(nodes, error, message):

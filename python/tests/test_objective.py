@@ -111,10 +111,87 @@ def test_what_is_wrong_is_said():
         objective.value_and_grad(np.zeros(objective.dim), batch=[-1])
     with pytest.raises(TypeError, match="numbers of examples"):
         objective.value_and_grad(np.zeros(objective.dim), batch=[0.5])
-    with pytest.raises(crfkit.SettingError, match="no part of the objective"):
+    with pytest.raises(crfkit.SettingError, match="not part of the objective"):
         Objective.chain(X, y, optimizer="sgd")
     with pytest.raises(crfkit.SettingError, match="auto"):
         Objective.chain(X, y, sigma="auto")
+
+
+@pytest.mark.parametrize("layout", ["list", "float32", "big endian", "strided", "reversed", "read-only", "unaligned", "objects"])
+def test_vectors_of_any_layout(layout):
+    objective = Objective.chain(*sequences())
+    theta = np.linspace(-1, 1, objective.dim, dtype=np.float32).astype(float)
+    bytes_of = np.frombuffer(b"x" + theta.tobytes(), dtype=np.uint8)
+    given = {
+        "list": theta.tolist(),
+        "float32": theta.astype(np.float32),
+        "big endian": theta.astype(">f8"),
+        "strided": np.stack([theta, theta, theta], axis=1)[:, 1],
+        "reversed": theta[::-1].copy()[::-1],
+        "read-only": theta.copy(),
+        "unaligned": bytes_of[1:].view(float),
+        "objects": theta.astype(object),
+    }[layout]
+    if layout == "read-only":
+        given.flags.writeable = False
+    (value, gradient), (expected, slopes) = objective.value_and_grad(given), objective.value_and_grad(theta)
+    assert value == expected and np.array_equal(gradient, slopes)
+    assert np.array_equal(objective.hess_vec(given, given), objective.hess_vec(theta, theta))
+
+
+def test_what_is_no_vector_is_said():
+    objective = Objective.chain(*sequences())
+    for wrong, error, message in (
+        (None, TypeError, "it has None"),
+        ([None] * objective.dim, TypeError, "it has None"),
+        (0.5, ValueError, r"the shape \(\)"),
+        (np.zeros((objective.dim, 1)), ValueError, "one axis"),
+        (np.zeros(objective.dim, complex), TypeError, "complex"),
+        (["a"] * objective.dim, TypeError, "not an array of numbers"),
+        (np.zeros(objective.dim + 1), crfkit.SettingError, f"has {objective.dim} weights"),
+    ):
+        with pytest.raises(error, match=message):
+            objective.value_and_grad(wrong)
+    # Line searches step back from such values.
+    assert np.isnan(objective.value_and_grad(np.full(objective.dim, np.nan))[0])
+
+
+@pytest.mark.parametrize("precise", [False, True])
+def test_jax_finds_the_optimum_of_training(precise):
+    """The way that the guide shows, in both precisions, and compiled."""
+    jax = pytest.importorskip("jax")
+    from jax.scipy.optimize import minimize as minimize_in_jax
+
+    X, y = sequences()
+    objective = Objective.chain(X, y, sigma=2.0)
+    kind = np.float64 if precise else np.float32
+
+    def compute(theta):
+        value, gradient = objective.value_and_grad(theta)
+        return kind(value), gradient.astype(kind)
+
+    sizes = jax.ShapeDtypeStruct((), kind), jax.ShapeDtypeStruct((objective.dim,), kind)
+
+    @jax.custom_vjp
+    def loss(theta):
+        return jax.pure_callback(compute, sizes, theta)[0]
+
+    loss.defvjp(lambda theta: jax.pure_callback(compute, sizes, theta), lambda gradient, scale: (scale * gradient,))
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", precise)
+    try:
+        start = jax.numpy.zeros(objective.dim)
+        assert start.dtype == kind
+        value, gradient = jax.jit(jax.value_and_grad(loss))(start)
+        expected, slopes = objective.value_and_grad(start)
+        assert float(value) == pytest.approx(expected, rel=1e-6)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
+        found = minimize_in_jax(loss, start, method="BFGS")
+        best = ChainCRF(sigma=2.0, optimizer="lbfgs").fit(X, y).objective_
+        assert float(found.fun) == pytest.approx(best, rel=1e-3)
+        assert [list(labels) for labels in objective.model(found.x).tagger().tag_many(X)] == y
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 def test_a_model_has_finite_weights():

@@ -43,6 +43,31 @@ def test_the_lock_is_released_while_corpora_are_built():
     assert min(share() for _ in range(3)) < 0.4
 
 
+def test_the_lock_is_given_away_while_sequences_are_read():
+    """Another thread waits for the lock only while a block of sequences is read, and not for all of them."""
+    tagger = ChainCRF().fit([[["a"], ["b"]]], [["A", "B"]]).tagger_
+    xs = [[{f"k{k}": "text" for k in range(40)} for _ in range(20)]] * 4000
+
+    def share():
+        longest, last, done = [0.0], [time.monotonic()], threading.Event()
+
+        def count():
+            while not done.wait(0.001):
+                now = time.monotonic()
+                longest[0], last[0] = max(longest[0], now - last[0]), now
+
+        counter = threading.Thread(target=count)
+        counter.start()
+        begin = time.monotonic()
+        tagger.tag_many(xs, threads=1)
+        ended = time.monotonic()
+        done.set()
+        counter.join()
+        return max(longest[0], ended - last[0]) / (ended - begin)
+
+    assert min(share() for _ in range(5)) < 0.3
+
+
 def long(length):
     """Tokens with long texts, keys and names."""
     return [{f"k{k}": "x" * length for k in range(40)}, {f"{k}{'x' * length}": 1.0 for k in range(40)}, [k * length for k in "ab"]]

@@ -113,6 +113,11 @@ def test_rules_of_a_tagger(crf):
         crf.model_.tagger(at_most_once=["Z"])
 
 
+def test_labels_at_most_once_are_named(crf):
+    with pytest.raises(crfkit.SettingError, match="no label or chunk type `Z`; choose among [^ ].*[^ ,]$"):
+        crf.model_.tagger(at_most_once=["Z"])
+
+
 def test_training_under_rules():
     for constraint in ("iob2", "forbid begin I-*\nforbid O I-*\nforbid B-ANI I-PER"):
         tagged = ChainCRF(template="default", constraint=constraint).fit(X, Y).tagger_.tag(X[0])

@@ -141,7 +141,7 @@ def broken(array, at, value):
         (lambda x: broken(x, (2, 1), 1e200), r"X\[1\] has inf in row 2, column 1"),
         (lambda x: x[:, 0], r"X\[1\] has an array of the shape \(8,\)"),
         (lambda x: x[:, :0], r"X\[1\] has an array of the shape \(8, 0\)"),
-        (lambda x: x[:-1], r"X\[1\] has 7 tokens, but y\[1\] has 8 labels"),
+        (lambda x: x[:-1], r"X\[1\] has length 7, but y\[1\] has length 8"),
         (lambda x: (TOKENS[1], x[:-1]), r"X\[1\] has 8 tokens, but its array has 7 rows"),
         (lambda x: (TOKENS[1], x[0]), r"X\[1\] has an array of the shape \(3,\)"),
     ],
@@ -204,7 +204,7 @@ def test_factorial_chains(standardise):
         np.testing.assert_allclose(a[0][0], b[0][0], atol=1e-3)
     empty = FactorialCRF().fit(ARRAYS + [np.zeros((0, 3))], PAIRS + [[]])
     assert empty.predict([np.zeros((0, 3)), ARRAYS[0]])[0] == []
-    with pytest.raises(crfkit.DataError, match=r"X\[0\] has 5 tokens, but y\[0\] has 4 labels"):
+    with pytest.raises(crfkit.DataError, match=r"X\[0\] has length 5, but y\[0\] has length 4"):
         FactorialCRF().fit(ARRAYS[:1], [PAIRS[0][:4]])
     with pytest.raises(crfkit.DataError, match=r"X\[0\] has NaN"):
         FactorialCRF().fit([broken(ARRAYS[0], (1, 1), np.nan)], PAIRS[:1])

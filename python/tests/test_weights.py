@@ -81,7 +81,7 @@ def test_fit_takes_them(kind):
     a = crf.fit(X, y, sample_weight=[1, 1, 0]).model_.to_bytes()
     # A weight of 0 leaves out the labels of an example too, but not those of images and graphs, which are known before.
     assert a != crf.fit(X, y).model_.to_bytes()
-    with pytest.raises(crfkit.DataError, match="sample_weight has 2 numbers"):
+    with pytest.raises(crfkit.DataError, match="sample_weight has length 2"):
         crf.fit(X, y, sample_weight=[1, 1])
     for wrong in (-1.0, np.nan, np.inf):
         with pytest.raises(crfkit.DataError, match="finite number of at least 0"):

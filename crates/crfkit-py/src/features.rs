@@ -224,10 +224,7 @@ impl Converter {
         let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
         let mut rows: Vec<Vec<String>> = match &tokens {
-            Some(tokens) => each_token(tokens, &name)?
-                .enumerate()
-                .map(|(token, item)| fields(&item?, At { of, number: token }))
-                .collect::<PyResult<_>>()?,
+            Some(tokens) => fields_of(tokens, of)?,
             None => vec![vec![String::new()]; array.as_ref().map_or(0, |array| array.shape()[0])],
         };
         if let Some((labels, of_labels)) = labels {
@@ -235,7 +232,9 @@ impl Converter {
                 let (tokens, labels) = (rows.len(), labels.len());
                 return Err(data_error(
                     py,
-                    format!("{name} has {tokens} tokens, but {of_labels} has {labels} labels"),
+                    format!(
+                        "{name} has length {tokens}, but {of_labels} has length {labels}: give the labels of each token"
+                    ),
                 ));
             }
             rows.iter_mut().zip(labels).for_each(|(row, labels)| row.extend(labels.iter().cloned()));
@@ -256,11 +255,10 @@ impl Converter {
         of: Name<'_>,
     ) -> PyResult<Sequence> {
         let (py, name) = (tokens.py(), of.to_string());
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let mut row = fields(&item?, At { of, number: token })?;
-            row.extend(labels.and_then(|labels| labels.get(token)).cloned());
-            rows.push(row);
+        let mut rows = fields_of(tokens, of)?;
+        // The caller says what is wrong if there are more or fewer of them.
+        if let Some(labels) = labels.filter(|labels| labels.len() == rows.len()) {
+            rows.iter_mut().zip(labels).for_each(|(row, label)| row.push(label.clone()));
         }
         let mut rows = Columns::from_rows(rows, &name).map_err(|error| raise(py, error))?;
         rows.set_weight(weight).map_err(|error| raise(py, error))?;
@@ -282,6 +280,30 @@ fn numbers_alone(
         attributes.add(label, std::iter::empty::<(&str, f64)>()).map_err(|error| raise(py, error))?;
     }
     Ok(attributes.into())
+}
+
+/// The fields of every token, all of which must have the same number of them.
+fn fields_of(tokens: &Bound<'_, PyAny>, of: Name<'_>) -> PyResult<Vec<Vec<String>>> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (number, item) in each_token(tokens, &of)?.enumerate() {
+        let at = At { of, number };
+        let row = fields(&item?, at)?;
+        let usual = rows.first().map_or(row.len(), Vec::len);
+        if row.is_empty() {
+            return Err(data_error(
+                tokens.py(),
+                format!("{at} has no fields: give every token at least one"),
+            ));
+        }
+        if row.len() != usual {
+            let found = if row.len() == 1 { "1 field".to_owned() } else { format!("{} fields", row.len()) };
+            let message =
+                format!("{at} has {found}, but {of}[0] has {usual}: give all tokens the same number");
+            return Err(data_error(tokens.py(), message));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// The fields of a token: a word alone, or a list of strings.

@@ -18,7 +18,7 @@ use crfkit::typed::{
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
 /// Nodes of a type: its name, their features, the numbers of their labels, negative where there is none, their weights, and those that have a
 /// set of labels.
@@ -144,13 +144,13 @@ fn graph_of(
         let over = &types.all()[kind].over;
         let features = observed(features, of, &name, &mut keys)?;
         for (f, (row, features)) in members.rows().into_iter().zip(features).enumerate() {
-            let node = |(&node, &over): (&i64, &usize)| {
+            let node = |(&given, &over): (&i64, &usize)| {
                 let (first, count) = places[over];
-                let node = usize::try_from(node).ok().filter(|node| *node < count);
+                let node = usize::try_from(given).ok().filter(|node| *node < count);
                 node.map(|node| first + node).ok_or_else(|| {
                     let name = &types.all()[over].name;
                     wrong(format!(
-                        "factor {f} of type {of:?} has a node that is none of the {count} of type {name:?}"
+                        "factor {f} of type {of:?} has node {given}, but the type {name:?} has {count}, counted from 0"
                     ))
                 })
             };
@@ -250,6 +250,10 @@ impl PyGraphTagger {
             AnyModel::Graph(model) => Ok(PyGraphTagger(py.detach(|| Workers::new(model.clone())))),
             other => Err(other_kind(py, other, "graphs")),
         }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (PyModel,)) {
+        (slf.get_type(), (PyModel(AnyModel::Graph(slf.get().0.model()).into()),))
     }
 
     /// The numbers of the labels of graphs: for each graph an array over all nodes, type by type in the order in which they are given.

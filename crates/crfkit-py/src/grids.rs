@@ -22,7 +22,7 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
 /// The numbers of an image, (height, width, numbers): those of sites, those that neighbours compare, and those given for horizontal and
 /// vertical pairs.
@@ -219,6 +219,10 @@ impl PyGridTagger {
             AnyModel::Grid(model) => Ok(PyGridTagger(py.detach(|| Workers::new(model.clone())))),
             other => Err(other_kind(py, other, "images")),
         }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (PyModel,)) {
+        (slf.get_type(), (PyModel(AnyModel::Grid(slf.get().0.model()).into()),))
     }
 
     /// The labels of images: an array (height, width) for each.

@@ -3,7 +3,7 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::features::{Converter, UNKNOWN};
-use crate::walk::{Name, is_list, is_masked, iterator, not_text, shown, text_of};
+use crate::walk::{At, Name, is_list, is_masked, iterator, not_text, shown, text_of};
 use crfkit::chain::Sequence;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ const OR: &str = "|";
 /// several.
 pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: Partial) -> PyResult<Vec<String>> {
     let mut found = Vec::new();
-    let wrong = |label: &Bound<'_, PyAny>| {
+    let wrong = |label: &Bound<'_, PyAny>, at: At<'_>| {
         let what = match partial {
             Partial::Yes => "labels are strings, None or sets of strings",
             Partial::OnRequest if is_missing(label) => {
@@ -28,29 +28,24 @@ pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: Partial
             Partial::No if is_missing(label) => "labels are strings, and every token needs one here",
             _ => "labels are strings",
         };
-        PyTypeError::new_err(format!("{name} has {}: {what}", shown(label)))
+        PyTypeError::new_err(format!("{at} is {}: {what}", shown(label)))
     };
     let no_list =
         || PyTypeError::new_err(format!("{name} is {}: give a list with a label per token", shown(labels)));
     if !is_list(labels) {
         return Err(no_list());
     }
-    for label in iterator(labels, no_list)? {
-        let label = label?;
-        let empty = |text: &str| match text.is_empty() {
-            false => Ok(()),
-            true => {
-                let token = found.len();
-                Err(data_error(label.py(), format!("{name}[{token}] is empty: give every token a label")))
-            }
-        };
+    for (number, label) in iterator(labels, no_list)?.enumerate() {
+        let (label, at) = (label?, At { of: name, number });
         let text = match text_of(&label) {
-            Some(text) => text.map_err(|_| not_text(&label, name))?.to_owned(),
+            Some(text) => text.map_err(|_| not_text(&label, at))?.to_owned(),
             None if partial == Partial::Yes && is_missing(&label) => UNKNOWN.to_owned(),
-            None if partial == Partial::Yes => one_of(&label).ok_or_else(|| wrong(&label))?,
-            None => return Err(wrong(&label)),
+            None if partial == Partial::Yes => one_of(&label).ok_or_else(|| wrong(&label, at))?,
+            None => return Err(wrong(&label, at)),
         };
-        empty(&text)?;
+        if text.is_empty() {
+            return Err(data_error(label.py(), format!("{at} is empty: give every token a label")));
+        }
         found.push(text);
     }
     Ok(found)
@@ -129,7 +124,9 @@ impl Given<'_> {
             let (tokens, labels) = (sequence.len(), labels.len());
             return Err(data_error(
                 given.py(),
-                format!("{x} has {tokens} tokens, but {y} has {labels} labels"),
+                format!(
+                    "{x} has length {tokens}, but {y} has length {labels}: give one label for each token"
+                ),
             ));
         }
         match self.token_weights.and_then(|weights| weights.get(number)) {

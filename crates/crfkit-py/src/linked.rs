@@ -24,7 +24,7 @@ use crfkit::settings::{Kind, Scaling};
 use crfkit::tag::{Labeller as _, Tagger};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 
 /// The labels of each token of each sequence.
 type Labels = Vec<Vec<Vec<String>>>;
@@ -189,9 +189,13 @@ impl PyLinkedTagger {
             AnyModel::Linked(model) => Ok(PyLinkedTagger(py.detach(|| Workers::new(model.clone())))),
             other => Err(setting_error(
                 py,
-                format!("a model of kind {} is none of factorial or skip chains", other.kind().name()),
+                format!("a model of kind {} is not a factorial or skip chain", other.kind().name()),
             )),
         }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyType>, (PyModel,)) {
+        (slf.get_type(), (PyModel(AnyModel::Linked(slf.get().0.model()).into()),))
     }
 
     /// The labels of sequences: a list of tuples for each. ``allowed`` restricts the labels of tokens, as the library writes sets of labels.

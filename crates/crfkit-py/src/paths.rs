@@ -19,7 +19,7 @@ impl<'py> FromPyObject<'_, 'py> for FilePath {
             let what = shown(&given);
             match error.is_instance_of::<PyTypeError>(py) {
                 true => {
-                    PyTypeError::new_err(format!("{what} is no path: give a str, bytes or an os.PathLike"))
+                    PyTypeError::new_err(format!("{what} is not a path: give a str, bytes or an os.PathLike"))
                 }
                 false => error,
             }

@@ -47,7 +47,7 @@ pub(crate) fn stored(input: &Input, labels: usize) -> Stored {
 
 /// The sequence that [`stored`] has made Python's objects of.
 pub(crate) fn restored(py: Python<'_>, stored: Stored, labels: usize) -> PyResult<Input> {
-    let wrong = || data_error(py, "this is no stored sequence".into());
+    let wrong = || data_error(py, "this is not a stored sequence".into());
     let (hashed, named, rows, (width, numbers), allowed) = stored;
     let vectors = match width {
         0 => None,

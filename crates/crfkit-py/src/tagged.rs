@@ -291,7 +291,9 @@ impl PyTagged {
             let (tokens, labels) = (self.labels.len(), given.len());
             return Err(data_error(
                 py,
-                format!("the sequence has {tokens} tokens, but {labels} labels are given"),
+                format!(
+                    "the sequence has length {tokens}, but y has length {labels}: give one label for each token"
+                ),
             ));
         }
         let names: Vec<&str> =

@@ -273,7 +273,8 @@ fn feed_all(
     let mut all = || -> PyResult<()> {
         let (mut some, mut part) = (false, Vec::with_capacity(PART));
         let send = |part: Part| match feed.try_send(part) {
-            Ok(()) => true,
+            // Other threads of the program need not wait until everything is read.
+            Ok(()) => py.detach(|| true),
             Err(TrySendError::Full(part)) => py.detach(|| feed.send(part).is_ok()),
             Err(TrySendError::Disconnected(_)) => false,
         };

@@ -162,7 +162,7 @@ fn walk_into(item: &Bound<'_, PyAny>, nest: Nest<'_>, at: &At<'_>, out: &mut imp
         }
         return Ok(());
     }
-    if item.is_instance_of::<PyString>() {
+    if item.is_instance_of::<PyString>() || item.is_instance_of::<PyBytes>() {
         return Err(PyTypeError::new_err(format!(
             "{at} is a string: give a dict or a list of features, or words and a template"
         )));

@@ -67,6 +67,8 @@ fn make<I>(
         if part.len() == PART {
             give(number, std::mem::replace(&mut part, Vec::with_capacity(PART)));
             number += 1;
+            // So that other threads of the program need not wait until everything is made.
+            py.detach(|| ());
             *signal = py.check_signals();
             if signal.is_err() {
                 break;

@@ -84,8 +84,13 @@ impl Ensemble {
         }
         for name in names.iter().map(AsRef::as_ref) {
             if self.label(name).is_none() && !chunks.kinds().iter().any(|kind| kind == name) {
-                let known: Vec<&str> =
-                    self.labels().iter().chain(chunks.kinds()).map(String::as_str).collect();
+                let known: Vec<&str> = self
+                    .labels()
+                    .iter()
+                    .chain(chunks.kinds())
+                    .map(String::as_str)
+                    .filter(|known| !known.is_empty())
+                    .collect();
                 return Err(Error::Setting(format!(
                     "the model has no label or chunk type `{name}`; choose among {}",
                     known.join(", ")

@@ -70,7 +70,7 @@ class BaseTrainer:
         return list(DEFAULTS[self._algorithm])
 
     def set(self, name: str, value: Any) -> None:
-        """Set a parameter. An unknown name or a value that is no number raises ``ValueError``."""
+        """Set a parameter. An unknown name or a value that is not a number raises ``ValueError``."""
         self._given[name] = converted(name, value, self._default(name))
 
     def set_params(self, params: dict[str, Any]) -> None:
