@@ -106,7 +106,7 @@ def test_rules_of_a_tagger(crf):
         return names.count("O") <= 1 and sum(begins) <= 1
 
     check_given(once.tag(x), free.tag(x), labels, fits)
-    for wrong, message in (("bilou", "choose none, iob2 or iobes"), ("forbid A", "is no rule"), ("forbid A O", "no label `A`")):
+    for wrong, message in (("bilou", "choose none, iob2 or iobes"), ("forbid A", "is not a rule"), ("forbid A O", "no label `A`")):
         with pytest.raises(crfkit.CrfkitError, match=message):
             crf.model_.tagger(constraint=wrong)
     with pytest.raises(crfkit.SettingError, match="no label or chunk type `Z`"):

@@ -126,7 +126,7 @@ def test_tokens_of_factorial_chains_have_weights():
     assert FactorialCRF(objective="marginal").fit(X, y, token_weight=[[1, 0.1], [1, 1]]).model_.to_bytes() != plain
     with pytest.raises(crfkit.SettingError, match="cannot have weights"):
         FactorialCRF().fit(X, y, token_weight=[[1, 0.1], [1, 1]])
-    with pytest.raises(crfkit.DataError, match="2 tokens, but 1 weights"):
+    with pytest.raises(crfkit.DataError, match="2 tokens, but 1 weight:"):
         FactorialCRF(objective="marginal").fit(X, y, token_weight=[[1], [1, 1]])
 
 

@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use clap::CommandFactory;
+use clap::error::ContextKind;
 use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -44,11 +45,33 @@ pub fn some(names: &[impl AsRef<str>]) -> String {
 
 /// Ends the program with what the command line asks for, such as help, or with what is wrong with it.
 pub fn end(said: &clap::Error) -> ! {
+    let plain = plain_number(said);
+    let said = plain.as_ref().unwrap_or(said);
     let status = match said.print() {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => 1,
         _ => said.exit_code(),
     };
     std::process::exit(status)
+}
+
+/// The error about a value that is no number, or out of range, in plain words instead of those of Rust's parsers.
+fn plain_number(said: &clap::Error) -> Option<clap::Error> {
+    let parser = std::error::Error::source(said)?.to_string();
+    let why =
+        match (&*parser, parser.split_once(" is not in ").and_then(|(_, range)| range.split_once("..="))) {
+            (_, Some((first, last))) => format!("give a whole number from {first} to {last}"),
+            ("number would be zero for non-zero type", _) => "give a whole number of at least 1".into(),
+            ("number too large to fit in target type", _) => "this number is too large".into(),
+            ("invalid digit found in string" | "cannot parse integer from empty string", _) => {
+                "give a whole number, not below 0".into()
+            }
+            ("invalid float literal" | "cannot parse float from empty string", _) => "give a number".into(),
+            _ => return None,
+        };
+    let (flag, value) = (said.get(ContextKind::InvalidArg)?, said.get(ContextKind::InvalidValue)?);
+    let message =
+        format!("invalid value '{value}' for '{flag}': {why}\n\nFor more information, try '--help'.\n");
+    Some(clap::Error::raw(said.kind(), message))
 }
 
 /// Prints the error and returns the exit status. A closed pipe is not an error: the reader has seen enough.

@@ -75,8 +75,13 @@ pub fn check_apart(outputs: &[Named]) -> Result<()> {
     Ok(())
 }
 
-/// Rejects outputs that would replace an input. An input that is a directory stands for itself and the images in it.
+/// Rejects outputs that would replace an input, or are called like standard input. An input that is a directory stands for itself and the images in it.
 pub fn check_inputs_kept(outputs: &[Named], inputs: &[Named]) -> Result<()> {
+    if let Some((flag, _)) = outputs.iter().find(|(_, path)| is_stdin(path)) {
+        return Err(usage(format!(
+            "{flag} -: this is standard input; give the name of a file (/dev/stdout for standard output, ./- for a file called -)"
+        )));
+    }
     let written: HashMap<Identity, Named> =
         outputs.iter().filter_map(|&(flag, path)| Some((identity(path)?, (flag, path)))).collect();
     let check = |input: &Path, what: &str| match identity(input).and_then(|input| written.get(&input)) {

@@ -2,6 +2,7 @@
 
 use crfkit::{Error, Place, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 use std::io::BufRead;
 
@@ -118,8 +119,11 @@ impl Run {
                 Ok(event) => reader.take(event).map_err(wrong)?,
                 Err(_) if !whole || line.iter().all(u8::is_ascii_whitespace) => {}
                 Err(error) => {
-                    let message = "not an event of a training log (crfkit train --log)";
-                    return Err(wrong(format!("{message}: {error}")));
+                    let message = "this is not an event of a training log, such as crfkit train --log writes";
+                    return Err(wrong(match error.classify() {
+                        Category::Data => message.into(), // JSON, but another kind of file
+                        _ => format!("{message}: {error}"),
+                    }));
                 }
             }
         }

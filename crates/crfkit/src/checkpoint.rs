@@ -19,6 +19,7 @@ static FORMAT: Format = Format {
     oldest: 1,
     version: 1,
     name: "checkpoint",
+    kind: "checkpoint of crfkit: give the checkpoint another path",
     remedy: "remove it to start training again",
 };
 

@@ -5,6 +5,18 @@ use std::fmt;
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// `1 column`, `2 columns`: a number of things whose plural ends in `s`.
+pub fn counted(count: impl fmt::Display, one: &str) -> String {
+    let count = count.to_string();
+    let ending = if count == "1" { "" } else { "s" };
+    format!("{count} {one}{ending}")
+}
+
+/// The end of `there is only 1 column`, `there are only 2 columns`.
+pub(crate) fn only_columns(count: usize) -> String {
+    format!("{} only {}", if count == 1 { "is" } else { "are" }, counted(count, "column"))
+}
+
 /// A place in an input: the input's name (a file path, `<stdin>` or a template's name) and a 1-based line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {

@@ -82,6 +82,8 @@ pub mod tag;
 pub mod train;
 
 pub use domain::{chain, grid, linked, typed};
+#[doc(hidden)]
+pub use error::counted;
 pub use error::{Error, GraphError, Place, Result};
 pub use front::{
     Confidence, EvaluationReport, LabelledChunk, LabelledSpan, LabelledToken, Model, SequenceTagger,

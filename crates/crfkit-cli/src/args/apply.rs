@@ -86,7 +86,7 @@ pub struct TagArgs {
     pub text: bool,
 
     /// Split the lines of --text into sentences
-    #[arg(long, requires = "text")]
+    #[arg(long, requires = "text", conflicts_with_all = ["format", "fields", "images", "allowed"])]
     pub sentences: bool,
 
     /// What to do with rows that have more columns than the training data had
@@ -172,11 +172,11 @@ pub struct EvalArgs {
 
     /// Compare with other predictions of the same data, in this file: the difference of the scores with its 95 % interval and p-value, by
     /// a paired bootstrap of 10,000 resamples
-    #[arg(long, value_name = "FILE", requires = "predicted")]
+    #[arg(long, value_name = "FILE", requires = "predicted", conflicts_with_all = ["model", "test"])]
     pub against: Option<PathBuf>,
 
     /// Seed of the bootstrap
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "against", conflicts_with_all = ["model", "test"])]
     pub seed: u64,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]

@@ -22,10 +22,10 @@ pub struct EmpiricalArgs {
     pub pairs: Option<PairKind>,
 
     /// Weight of the spelling of known words, in occurrences; with 0, they get only labels that they had in training [default: 0]
-    #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", requires = "method")]
     pub smoothing: Option<f64>,
 
     /// Smallest logarithm of a co-occurrence rate, used for unseen pairs [default: -12]
-    #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", requires = "method")]
     pub floor: Option<f64>,
 }

@@ -167,7 +167,9 @@ impl PictureArgs {
         let chain = matches!(model.kind(), ModelKind::Chain | ModelKind::Counts);
         Ok(match self.decode {
             Some(Decode::Viterbi) if models > 1 => {
-                return Err(usage("several models have no common best sequence: leave out --decode viterbi"));
+                return Err(usage(
+                    "--decode viterbi needs a single model: several models have only marginals in common; leave it out",
+                ));
             }
             None if models > 1 => Labelling::MaxMarginal,
             None => model.decode(),

@@ -66,7 +66,7 @@ impl Args {
     /// Parses the command line; ends the program if it makes no sense, or if help is asked for.
     pub fn from_command_line() -> Self {
         let arguments = joined(std::env::args_os());
-        let command = help::shaped(flags::annotate(Args::command()), &arguments);
+        let command = help::shaped(flags::annotate(with_negative_numbers(Args::command())), &arguments);
         let matches = command.clone().try_get_matches_from(arguments).unwrap_or_else(|said| end(&said));
         let mut args = Args::from_arg_matches(&matches).unwrap_or_else(|said| end(&said));
         if let Some((name, matches)) = matches.subcommand()
@@ -88,6 +88,18 @@ impl Args {
         }
         args
     }
+}
+
+/// Lets the value of every flag be a negative number: if it must not be, the flag's own error says so.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    command.mut_subcommands(|verb| {
+        verb.mut_args(|argument| {
+            match argument.get_long().is_some() && argument.get_action().takes_values() {
+                true => argument.allow_negative_numbers(true),
+                false => argument,
+            }
+        })
+    })
 }
 
 /// The arguments, with `--marginals all` as `--marginals=all`: clap cannot tell a value that may be left out from the file behind it.

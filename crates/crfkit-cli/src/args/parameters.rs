@@ -14,7 +14,7 @@ pub struct ParameterArgs {
     pub batch: Option<usize>,
 
     /// Initial gain of online methods (η₀) [default: adagrad 0.3; adam 0.01; asg, smd and psa 0.1; otherwise found on a sample]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub eta0: Option<f64>,
 
     /// Whether online steps use the sum or the mean of the gradients of their batch [default: sum; psa: mean]
@@ -30,11 +30,11 @@ pub struct ParameterArgs {
     pub average: Option<bool>,
 
     /// μ of smd: the step size for adapting the gains [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub mu: Option<f64>,
 
     /// λ of smd: the memory of past steps, from 0 to 1 [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub lambda: Option<f64>,
 
     /// Bounds on the factor by which a step of smd, or a period of psa with the printed rule, changes a gain; smd's paper has 0.5,inf [default: 0.5,1.1; psa: 0.9,1.1]
@@ -42,11 +42,11 @@ pub struct ParameterArgs {
     pub gain_factor: Option<[f64; 2]>,
 
     /// Smallest gain of smd, or of psa with the printed rule, in units of η₀; smd's paper has 0 [default: 1e-8; psa: 1e-4]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub gain_floor: Option<f64>,
 
     /// Largest gain of psa with the printed rule, over η₀ [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub gain_ceiling: Option<f64>,
 
     /// How psa adapts its gains to the rates γ: shrinking only lowers them (κ, α, β); printed multiplies them by 1/(1 − γ), as the paper prints it [default: shrinking]
@@ -54,15 +54,15 @@ pub struct ParameterArgs {
     pub psa_rule: Option<Adaptation>,
 
     /// κ of psa: bound on the rate [default: 0.9]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub kappa: Option<f64>,
 
     /// α of psa: gain factor of a steadily moving weight [default: 0.9999]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub alpha: Option<f64>,
 
     /// β of psa: gain factor of an oscillating weight [default: 0.99]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub beta: Option<f64>,
 
     /// N of psa: half a period, in steps [default: 10]
@@ -70,15 +70,15 @@ pub struct ParameterArgs {
     pub period: Option<usize>,
 
     /// β₁ of adam [default: 0.9]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub beta1: Option<f64>,
 
     /// β₂ of adam [default: 0.999]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub beta2: Option<f64>,
 
     /// ε of adam [default: 1e-8]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub epsilon: Option<f64>,
 
     /// Number of vector pairs that L-BFGS keeps [default: 5]
@@ -86,23 +86,23 @@ pub struct ParameterArgs {
     pub memory: Option<usize>,
 
     /// Stop when the objective changes by less than this share over ten iterations; auto and saga: when less than this share of it is left to gain [default: 1e-4; auto: 0.01]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub tolerance: Option<f64>,
 
     /// Batch methods: stop when the norm of the gradient is at most this times the norm of the weights [default: 1e-5]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub gradient_tolerance: Option<f64>,
 
     /// Batch methods: stop when three successive iterations have each changed the objective by less than this share, like CRF++'s -e [default: 0, never]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub change: Option<f64>,
 
     /// sdca: stop when the duality gap is at most this share of the objective [default: 1e-4]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub gap_tolerance: Option<f64>,
 
     /// ν of cg: restart when successive gradients overlap by this share [default: 0.2]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub nu: Option<f64>,
 
     /// Largest number of Hessian-vector products in an iteration of newton-cg [default: 100]
@@ -118,11 +118,11 @@ pub struct ParameterArgs {
     pub inner: Option<Inner>,
 
     /// Bound on γ of triple jumps; inf for none, as in the paper [default: 0.999]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub gamma_max: Option<f64>,
 
     /// C of pa: the aggressiveness, which bounds the steps [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub aggressiveness: Option<f64>,
 
     /// Slack of pa: none (PA), linear (PA-I) or squared (PA-II) [default: linear]
@@ -134,11 +134,11 @@ pub struct ParameterArgs {
     pub margin: Option<Margin>,
 
     /// Initial variance of arow [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub variance: Option<f64>,
 
     /// γ of arow: the larger, the smaller the steps [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X")]
     pub gamma: Option<f64>,
 
     /// Bytes that a method may store besides the weights; suffixes k, M and G are allowed [default: 1G; auto and saga: none]

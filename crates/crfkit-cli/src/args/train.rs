@@ -121,11 +121,11 @@ pub struct TrainArgs {
 
     /// Standard deviation of the Gaussian prior; inf for no prior; auto to choose the best on --dev, or on a held-out tenth of the
     /// data [default: 1]
-    #[arg(long, value_name = "S|auto", allow_negative_numbers = true, help_heading = "Objective")]
+    #[arg(long, value_name = "S|auto", help_heading = "Objective")]
     pub sigma: Option<Penalty>,
 
     /// Standard deviation of the prior on the weights of label pairs [default: --sigma]
-    #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
+    #[arg(long, value_name = "S", help_heading = "Objective")]
     pub sigma_pairs: Option<f64>,
 
     /// Standard deviation of the prior on the weights of one type of --graph file; may be repeated
@@ -133,43 +133,19 @@ pub struct TrainArgs {
     pub sigma_of: Vec<(String, f64)>,
 
     /// Mean of the prior: a number, or the weights of a model
-    #[arg(
-        long,
-        value_name = "X|MODEL",
-        default_value = "0",
-        allow_negative_numbers = true,
-        help_heading = "Objective"
-    )]
+    #[arg(long, value_name = "X|MODEL", default_value = "0", help_heading = "Objective")]
     pub prior_mean: PriorMean,
 
     /// Weight of the L1 penalty; auto to choose it as --sigma auto does
-    #[arg(
-        long,
-        value_name = "X|auto",
-        default_value = "0",
-        allow_negative_numbers = true,
-        help_heading = "Objective"
-    )]
+    #[arg(long, value_name = "X|auto", default_value = "0", help_heading = "Objective")]
     pub l1: Penalty,
 
     /// c2 of CRFsuite, which adds c2·w²; instead of --sigma 1/√(2·c2); 0 for no prior
-    #[arg(
-        long,
-        value_name = "X",
-        allow_negative_numbers = true,
-        conflicts_with = "sigma",
-        help_heading = "Objective"
-    )]
+    #[arg(long, value_name = "X", conflicts_with = "sigma", help_heading = "Objective")]
     pub c2: Option<f64>,
 
     /// c1 of CRFsuite, which adds c1·|w|; the same as --l1
-    #[arg(
-        long,
-        value_name = "X",
-        allow_negative_numbers = true,
-        conflicts_with = "l1",
-        help_heading = "Objective"
-    )]
+    #[arg(long, value_name = "X", conflicts_with = "l1", help_heading = "Objective")]
     pub c1: Option<f64>,
 
     /// Scaling of features with values during training: unit divides each by the root mean square of its values, after
@@ -200,7 +176,7 @@ pub struct TrainArgs {
     pub passes: Option<NonZeroUsize>,
 
     /// Stop after X seconds of training; the result then depends on the machine
-    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
+    #[arg(long, value_name = "X", help_heading = "Optimisation")]
     pub seconds: Option<f64>,
 
     /// Train in one pass over a stream (with --optimizer psa): each sequence is used once and not stored; memory depends only on the
@@ -249,7 +225,7 @@ pub struct TrainArgs {
     pub precision: Precision,
 
     /// Drop weights of at most this absolute value
-    #[arg(long, value_name = "THRESHOLD", allow_negative_numbers = true, help_heading = "Model file")]
+    #[arg(long, value_name = "THRESHOLD", help_heading = "Model file")]
     pub shrink: Option<f64>,
 
     /// Record the run in this file, one JSON object per line

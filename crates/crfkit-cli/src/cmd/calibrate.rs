@@ -1,10 +1,11 @@
 //! `crfkit calibrate`: fits a temperature, so that probabilities agree with labelled data.
 
 use crate::args::CalibrateArgs;
+use crate::cmd::train::data::no_sequence;
 use crate::io::{Door, InputPlace, Inputs, name, open_model};
 use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::Source;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use crfkit::any::{AnyModel, Ensemble, Member};
 use crfkit::chain::TemperatureFit;
 use crfkit::files::write_atomically;
@@ -32,8 +33,11 @@ pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
         sequences.push(source.item());
     }
     sequences.pop();
+    if sequences.is_empty() {
+        return Err(no_sequence(&args.dev));
+    }
     let TemperatureFit { model, temperature, losses: [before, after], sequences: used, left_out } =
-        model.calibrate(&sequences).with_context(|| name(&args.dev))?;
+        model.calibrate(&sequences)?;
     write_atomically(&args.output, &AnyModel::Chain(model.into()).to_bytes()?)?;
     let mut out = std::io::stderr();
     let _ = writeln!(

@@ -1,7 +1,7 @@
 //! `crfkit cv`: scores by cross-validation.
 
 use super::train::data::{TrainingData, new_dev, read_dev};
-use super::train::{StartModels, check, kind};
+use super::train::{StartModels, check, check_effects, kind};
 use crate::args::{CvArgs, Folds, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::{Given, ModelKind, single_run};
@@ -44,6 +44,7 @@ pub fn run(args: &CvArgs) -> Result<ExitCode> {
 /// Rejects what does not go with training many models on parts of the data.
 pub fn check_several(args: &TrainArgs, given: &Given, verb: &str) -> Result<()> {
     given.check_training(kind(args))?;
+    check_effects(args, given)?;
     if let Some(flag) = single_run(verb).find(|flag| given.has(flag)) {
         return Err(usage(format!(
             "--{flag} is for a single run: {verb} trains several models; leave it out"

@@ -48,10 +48,15 @@ impl WithModel for Run<'_> {
         };
         let source = model.open(&Inputs { place, reading: args.input.reading(args.label_column) })?;
         let mut workers = Tagger::new(model.clone()).crew(args.input.threads());
-        let mut stdout = std::io::stdout();
+        let (mut stdout, mut nothing) = (std::io::stdout(), true);
         pipeline::run(&Explaining { model, args }, source, &mut workers, |text: &Vec<u8>| {
+            nothing &= text.is_empty();
             Ok(stdout.write_all(text).map_err(stdout_failed)?)
         })?;
+        if let Some(token) = args.token.filter(|_| nothing && !args.only_wrong) {
+            let text = "nothing is explained, because no sequence has";
+            let _ = writeln!(std::io::stderr(), "crfkit: note: {text} token {token} (tokens count from 0)");
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

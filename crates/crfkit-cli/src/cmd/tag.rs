@@ -48,11 +48,11 @@ impl WithModel for Tag<'_> {
     fn with<M: Door>(self, model: Arc<M>) -> Result<ExitCode> {
         let args = self.0;
         args.given.check_model("tag", model.kind())?;
+        check_several(args)?;
         let decode = match (args.grid.decode, &args.nbest, args.model.len()) {
             (None, Some(_), 1) => Decode::Best,
             _ => args.grid.labelling(&*model, args.model.len())?,
         };
-        check_several(args)?;
         if args.nbest.is_some() && decode == Decode::MaxMarginal {
             return Err(usage("--nbest lists the best whole labellings: use it with --decode viterbi"));
         }
@@ -136,10 +136,17 @@ fn check_aliases(args: &TagArgs, images: &Path, directory: &Path) -> Result<()> 
 
 /// Rejects questions that several models together cannot answer: they have only marginals in common.
 fn check_several(args: &TagArgs) -> Result<()> {
-    match args.model.len() > 1
-        && (args.probability || args.confidence || (args.output == Output::Crfpp && args.marginals.is_some()))
-    {
-        true => Err(usage("several models have no common probability of a whole labelling: use --marginals")),
+    let asked = match args {
+        TagArgs { nbest: Some(_), .. } => "--nbest needs",
+        TagArgs { probability: true, .. } => "--probability needs",
+        TagArgs { confidence: true, .. } => "--confidence needs",
+        TagArgs { output: Output::Crfpp, marginals: Some(_), .. } => "--marginals with --output crfpp needs",
+        _ => return Ok(()),
+    };
+    match args.model.len() > 1 {
+        true => Err(usage(format!(
+            "{asked} a single model: several models have only the marginals of single tokens in common; use --marginals"
+        ))),
         false => Ok(()),
     }
 }

@@ -9,9 +9,9 @@ mod listener;
 mod session;
 mod stream;
 
-use crate::args::{Init, Penalty, PriorMean, Rules, TrainArgs};
+use crate::args::{Format, Init, Penalty, PriorMean, Rules, TrainArgs};
 use crate::error::{some, usage};
-use crate::flags::ModelKind;
+use crate::flags::{Given, ModelKind};
 use crate::io::{is_stdin, name, open_model};
 use crate::paths::{Named, check_apart, check_inputs_kept, outputs};
 use anyhow::{Context, Result};
@@ -35,6 +35,7 @@ use std::sync::Arc;
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let kind = kind(args);
     args.given.check_training(kind)?;
+    check_effects(args, &args.given)?;
     check(args, kind)?;
     match kind {
         ModelKind::Stream => stream::run(args),
@@ -71,7 +72,12 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
 
     let models = StartModels::open(args)?;
     let mut start = TrainOptions { dev, ..models.weights(args, &corpus, &features)? };
-    models.lost_labels(args, &corpus).iter().for_each(|lost| session.progress.note(lost));
+    let notes = models.lost_labels(args, &corpus).into_iter().chain(without_effect(
+        args,
+        &start.theta,
+        &start.prior_mean,
+    ));
+    notes.for_each(|note| session.progress.note(&note));
     // Calibration may train a second model, which starts like the first one.
     let models = args.calibrate.then_some(models);
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
@@ -141,11 +147,64 @@ impl<D: TrainingData> StartModels<D> {
     }
 }
 
+/// Names the models of --init and --prior-mean that have no weight of the new model.
+fn without_effect(args: &TrainArgs, theta: &[f64], mean: &[f64]) -> Vec<String> {
+    let mut models = Vec::new();
+    if let Some(Init::Model(path)) = &args.init {
+        models.push((path, "--init", theta));
+    }
+    if let PriorMean::Model(path) = &args.prior_mean {
+        models.push((path, "--prior-mean", mean));
+    }
+    let zero = |weights: &[f64]| weights.iter().all(|weight| *weight == 0.0);
+    let nothing = models.into_iter().filter(|(_, _, weights)| zero(weights));
+    let text = "has no weight with the name of a weight of the new model, so it has no effect";
+    nothing.map(|(path, flag, _)| format!("note: {flag}: {} {text}", name(path))).collect()
+}
+
 /// The model in a file, which must be of this kind.
 fn model_of<D: TrainingData>(path: &Path) -> Result<Arc<WeightedModel<D>>> {
     open_model(path)?.weighted::<D>().with_context(|| {
         format!("{}: the model is of another kind, but one of {} is needed here", name(path), D::NEEDED)
     })
+}
+
+/// Rejects flags that would have no effect beside the others, or on data of this format.
+pub fn check_effects(args: &TrainArgs, given: &Given) -> Result<()> {
+    let input = &args.input;
+    let attributes = input.format == Some(Format::Attributes) && args.grid.graph == ModelKind::Chain;
+    let conllu = |path: &PathBuf| input.reading(None).format_of(path, Format::Columns) == Format::Conllu;
+    let tests = [
+        (
+            "patience",
+            args.dev.is_none() && args.grid.dev_images.is_none(),
+            "counts evaluations on development data: give --dev, or leave it out",
+        ),
+        (
+            "fields",
+            !args.train.iter().any(conllu),
+            "is for CoNLL-U, but the data is in another format: leave it out",
+        ),
+        (
+            "preset",
+            attributes,
+            "makes features from columns, but attribute lines are features already: leave it out",
+        ),
+        (
+            "label-column",
+            attributes,
+            "is for columns, but attribute lines begin with the label: leave it out",
+        ),
+        (
+            "template-dialect",
+            args.template.is_none(),
+            "is the dialect of --template FILE: give it too, or leave this out",
+        ),
+    ];
+    match tests.into_iter().find(|&(flag, wrong, _)| wrong && given.has(flag)) {
+        Some((flag, _, why)) => Err(usage(format!("--{flag} {why}"))),
+        None => Ok(()),
+    }
 }
 
 /// Rejects what is wrong for every kind of model, before any work starts.

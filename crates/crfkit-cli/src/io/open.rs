@@ -2,7 +2,7 @@
 
 use super::Reading;
 use crate::pipeline::Pace;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use crfkit::Error;
 use crfkit::any::AnyModel;
 use crfkit::data::text::{Lines, decompress};
@@ -10,6 +10,7 @@ use crfkit::model;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether this is standard input.
 pub fn is_stdin(path: &Path) -> bool {
@@ -21,11 +22,14 @@ pub fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".into() } else { path.display().to_string() }
 }
 
-/// Opens the model in a file.
+/// Opens the model in a file, or from standard input for `-`.
 pub fn open_model(path: &Path) -> Result<AnyModel> {
-    let bytes = File::open(path).and_then(|file| model::open(&file));
+    let bytes = open_file(path).and_then(|file| model::open(&file));
     let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
-    AnyModel::from_memory(&bytes).with_context(|| name(path))
+    AnyModel::from_memory(&bytes).map_err(|error| match error {
+        Error::File { message, .. } => Error::File { name: name(path), message }.into(),
+        error => anyhow::Error::new(error).context(name(path)),
+    })
 }
 
 /// Reads a text file that has no format of its own here, such as a template.
@@ -37,8 +41,7 @@ pub fn read_text(path: &Path) -> crfkit::Result<String> {
 
 /// Opens such a file, or standard input for `-`.
 pub fn open_text(path: &Path) -> crfkit::Result<impl Read> {
-    let file = if is_stdin(path) { standard_input() } else { File::open(path) };
-    file.map(Text).map_err(|error| Error::io(name(path), error))
+    open_file(path).map(Text).map_err(|error| Error::io(name(path), error))
 }
 
 /// A text, read as it is. The first NUL byte is an error, so that a device or a binary file is not read to its end in search of a line's.
@@ -67,7 +70,7 @@ impl Feed {
     /// Opens a file, or standard input for `-`, to read it line by line; compressed data is decompressed.
     pub fn open(path: &Path, reading: &Reading) -> crfkit::Result<(Lines<Box<dyn Read + Send>>, Self)> {
         let failed = |error| Error::io(name(path), error);
-        let raw = if is_stdin(path) { standard_input() } else { File::open(path) }.map_err(failed)?;
+        let raw = open_file(path).map_err(failed)?;
         // Whatever does not say that it is a file may be slow: a pipe, a socket, a terminal.
         let pace = match raw.metadata() {
             _ if reading.line_buffered => Pace::Each,
@@ -107,6 +110,18 @@ impl Feed {
     #[cfg(not(unix))]
     pub fn at_hand(&self) -> bool {
         false
+    }
+}
+
+/// Opens a file, or standard input for `-`. Standard input can be opened once: a second reader would find nothing, or a part.
+fn open_file(path: &Path) -> std::io::Result<File> {
+    static GIVEN: AtomicBool = AtomicBool::new(false);
+    match is_stdin(path) {
+        false => File::open(path),
+        true if GIVEN.swap(true, Ordering::Relaxed) => {
+            Err(std::io::Error::other("it is given twice, but can be read only once: give a file"))
+        }
+        true => standard_input(),
     }
 }
 

@@ -73,7 +73,10 @@ impl Reading {
         let weights = [self.weight_column, self.token_weight_column].into_iter().flatten().count();
         let free = self.more_columns > 0 || self.label_column.is_some() || self.ignores_more();
         let wrong = match (self.fields, trained.fields) {
-            _ if self.format_of(path, Format::Columns) != Format::Conllu => None,
+            (named, _) if self.format_of(path, Format::Columns) != Format::Conllu => named.map(|_| {
+                let text = "--fields is for CoNLL-U, but this data is in another format: leave it out";
+                format!("{}: {text}", name(path))
+            }),
             (Some(named), Some(fields)) => {
                 let (found, count) = (named.count().saturating_sub(weights), fields.count());
                 let fits = found == count || free && found > count;

@@ -225,6 +225,9 @@ impl Door for Ensemble {
             (Format::Attributes, Format::Columns | Format::Json | Format::Conllu) => {
                 anyhow::bail!("this model was trained on attribute lines: use --format attributes")
             }
+            (Format::Attributes, _) if reading.label_column.is_some() => anyhow::bail!(
+                "--label-column is for columns, but attribute lines begin with the label: leave it out"
+            ),
             (Format::Columns, Format::Attributes) => {
                 anyhow::bail!("this model was trained on columns: use --format columns")
             }

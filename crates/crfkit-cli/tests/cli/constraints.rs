@@ -111,7 +111,11 @@ fn allowed_labels_come_in_a_column() {
             "2\tI-NAME\n",
             "standard input:1: no labelling of this sequence obeys the constraint",
         ),
-        (vec!["--allowed", "5"], "2\t?\n", "standard input:1: there is no column 5 of allowed labels"),
+        (
+            vec!["--allowed", "5"],
+            "2\t?\n",
+            "standard input:1: the allowed labels should be in column 5, but there are only 2 columns",
+        ),
     ] {
         let mut command = crfkit();
         command.args(["tag", "-m"]).arg(demo().join("model")).args(arguments);

@@ -97,7 +97,7 @@ fn models_can_be_edited_and_compared() {
             "weights:2: the model has no observation `U:w[0]=nowhere` of node",
         ),
         ("begin\tNONE\t1\n", "weights:1: the model has no label `NONE` here"),
-        ("node\tU:w[0]=cup\tO\tmuch\n", "weights:1: this is not a weight of a dump"),
+        ("node\tU:w[0]=cup\tO\tmuch\n", "weights:1: this line is not a weight"),
         ("node\tU:w[0]=cup\tO\t1e300\n", "weights:1: the weight 1e300 is far too large"),
     ] {
         let found = failure(&mut edit(text, &[]), 1);

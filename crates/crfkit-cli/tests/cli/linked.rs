@@ -161,7 +161,7 @@ fn a_skip_chain_from_file_to_scores() {
         assert!(text.contains(piece), "{piece} in {text}");
     }
     let message = failure(crfkit().arg("tag").arg("-m").arg(&model).write_stdin("a\n"), 1);
-    assert!(message.contains("1 columns, but the model needs 2"), "{message}");
+    assert!(message.contains("1 column, but the model needs 2"), "{message}");
 }
 
 /// With --dev the best model is kept, and --checkpoint leaves nothing behind when the run is over.

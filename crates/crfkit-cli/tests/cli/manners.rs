@@ -243,7 +243,7 @@ fn what_a_method_remembers_and_its_gap_are_told() {
     command.args(["train", "--optimizer", "sdca", "--passes", "3", "--log"]).arg(&log).arg("-m");
     command.arg(directory.path().join("model")).arg(demo().join("small.tsv"));
     let told = String::from_utf8(command.assert().success().get_output().stderr.clone()).unwrap();
-    assert!(told.contains("MB of single examples") && told.contains("duality gap"), "{told}");
+    assert!(told.contains("MB about single examples") && told.contains("duality gap"), "{told}");
     let events = json_lines(&fs::read_to_string(&log).unwrap());
     let stores = events.iter().find(|event| event["event"] == "stores").unwrap();
     assert!(stores["bytes"].as_u64().unwrap() > 10_000);
@@ -267,7 +267,7 @@ fn messages_name_what_was_given() {
     assert!(message.contains("--sigma is 1e-300, but it must be a larger number"), "{message}");
     // Ten thousand threads would wait for one another for minutes.
     let message = failure(train().args(["--threads", "10000"]), 2);
-    assert!(message.contains("10000 is not in 1..=1024"), "{message}");
+    assert!(message.contains("--threads <N>': give a whole number from 1 to 1024"), "{message}");
     let data = directory.path().join("data");
     fs::write(&data, "a X\nb Y\n").unwrap();
     crfkit().arg("train").arg(&data).arg("-m").arg(&model).arg("--quiet").assert().success();
@@ -280,4 +280,129 @@ fn messages_name_what_was_given() {
         crfkit().arg("train").arg(&data).arg("--init").arg(&model).arg("-m").arg(&again).output().unwrap();
     let said = String::from_utf8(ran.stderr).unwrap();
     assert!(ran.status.success() && said.contains("the new model will not know them: Y\n"), "{said}");
+    // So is a model that shares no weight with the new one.
+    fs::write(&data, "c P\nd Q\n").unwrap();
+    for flag in ["--init", "--prior-mean"] {
+        let ran =
+            crfkit().arg("train").arg(&data).arg(flag).arg(&model).arg("-m").arg(&again).output().unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.success() && said.contains(&format!("note: {flag}: ")), "{said}");
+        assert!(said.contains("so it has no effect"), "{said}");
+    }
+}
+
+#[test]
+fn values_that_are_no_numbers_are_rejected_in_plain_words() {
+    let (small, directory) = (demo().join("small.tsv"), scratch());
+    let model = directory.path().join("m");
+    for (flag, value, expected) in [
+        ("--passes", "-3", "invalid value '-3' for '--passes <N>': give a whole number, not below 0"),
+        ("--passes", "0", "invalid value '0' for '--passes <N>': give a whole number of at least 1"),
+        ("--seed", "x", "invalid value 'x' for '--seed <N>': give a whole number, not below 0"),
+        ("--min-count", "99999999999", "give a whole number from 0 to 4294967295"),
+        ("--eta0", "much", "invalid value 'much' for '--eta0 <X>': give a number"),
+        ("--segments", "0", "invalid value '0' for '--segments <N>': give a whole number from 1 to 1000"),
+        ("--seconds", "-1", "--seconds must be a positive number"),
+    ] {
+        let mut command = crfkit();
+        let message = failure(command.arg("train").arg(&small).arg("-m").arg(&model).args([flag, value]), 2);
+        assert!(message.contains(expected), "{flag} {value}: {message}");
+    }
+}
+
+#[test]
+fn flags_that_would_be_ignored_are_rejected() {
+    let (demo, directory) = (demo(), scratch());
+    let (model, test) = (demo.join("model"), demo.join("test.tsv"));
+    let run = |verb: &str, arguments: &[&str]| {
+        let mut command = crfkit();
+        command.arg(verb).arg("-m").arg(&model).args(arguments).arg(&test);
+        failure(&mut command, 2)
+    };
+    let other = test.to_str().unwrap();
+    assert!(run("eval", &["--against", other]).contains("'--against <FILE>'"));
+    assert!(run("eval", &["--seed", "3"]).contains("'--seed <N>'"));
+    assert!(run("tag", &["--sentences", "--format", "columns"]).contains("'--sentences'"));
+    assert!(run("tag", &["--sentences", "--allowed", "1"]).contains("'--sentences'"));
+    // No advice that leads to the next error.
+    let two = model.to_str().unwrap();
+    for flags in [&["--nbest", "2"][..], &["--nbest", "2", "--decode", "viterbi"], &["--confidence"]] {
+        let message = run("tag", &[&["-m", two], flags].concat());
+        assert!(message.contains(&format!("{} needs a single model", flags[0])), "{message}");
+    }
+    // A file of another kind in place of a model, and data without sequences.
+    let message = failure(crfkit().arg("inspect").arg(&test), 1);
+    let told = "test.tsv: this is not a model of crfkit, CRFsuite, Wapiti or CRF++ (as text): give a file";
+    assert!(message.contains(told), "{message}");
+    let empty = directory.path().join("empty");
+    fs::write(&empty, "").unwrap();
+    let mut calibrate = crfkit();
+    calibrate.arg("calibrate").arg("-m").arg(&model).arg(&empty).arg("-o").arg(directory.path().join("c"));
+    assert!(failure(&mut calibrate, 1).contains("empty: no sequence in it"));
+    // Nothing to explain is said.
+    let explained =
+        crfkit().args(["explain", "--token", "999", "-m"]).arg(&model).arg(&test).assert().success();
+    let told = String::from_utf8_lossy(&explained.get_output().stderr).into_owned();
+    assert!(told.contains("no sequence has token 999 (tokens count from 0)"), "{told}");
+}
+
+#[test]
+fn one_thing_is_not_several() {
+    let directory = scratch();
+    let (data, model) = (directory.path().join("data"), directory.path().join("m"));
+    fs::write(&data, "a X\n").unwrap();
+    let mut command = crfkit();
+    command.arg("train").arg(&data).args(["--label-column", "-1", "-m"]).arg(&model);
+    let told = String::from_utf8(command.assert().success().get_output().stderr.clone()).unwrap();
+    assert!(told.starts_with("1 sequence, 1 token, 1 label, "), "{told}");
+    let message = failure(crfkit().arg("tag").arg("-m").arg(&model).args(["--allowed", "7"]).arg(&data), 1);
+    assert!(
+        message.contains("the allowed labels should be in column 7, but there are only 2 columns"),
+        "{message}"
+    );
+    let words = directory.path().join("words");
+    fs::write(&words, "a\n").unwrap();
+    let message = failure(crfkit().arg("tag").arg("-m").arg(&model).args(["--allowed", "1"]).arg(&words), 1);
+    assert!(message.contains("but there is only 1 column: 0 is the first"), "{message}");
+}
+
+#[test]
+fn flags_without_effect_are_rejected() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("columns"), "a X\nb Y\n").unwrap();
+    fs::write(path("attributes"), "X\ta\nY\tb\n").unwrap();
+    let train = |data: &str, flags: &[&str]| {
+        let mut command = crfkit();
+        command.arg("train").arg(path(data)).arg("-m").arg(path("m")).arg("--quiet").args(flags);
+        command
+    };
+    let lists = ["--format", "attributes"];
+    for (data, flags) in [
+        ("columns", &["--patience", "3"][..]),
+        ("columns", &["--template-dialect", "wapiti"]),
+        ("columns", &["--fields", "form,upos"]),
+        ("attributes", &["--preset", "ner"]),
+        ("attributes", &["--label-column", "0"]),
+    ] {
+        let format = if data == "attributes" { &lists[..] } else { &[] };
+        let message = failure(train(data, flags).args(format), 2);
+        assert!(message.starts_with(&format!("crfkit: {} ", flags[0])), "{message}");
+        let message =
+            failure(crfkit().args(["cv", "--folds", "2"]).arg(path(data)).args(flags).args(format), 2);
+        assert!(message.starts_with(&format!("crfkit: {} ", flags[0])), "{message}");
+    }
+    train("columns", &[]).assert().success();
+    let message = failure(
+        crfkit().arg("tag").arg("-m").arg(path("m")).args(["--fields", "form"]).arg(path("columns")),
+        1,
+    );
+    assert!(message.contains("columns: --fields is for CoNLL-U"), "{message}");
+    train("attributes", &lists).assert().success();
+    let mut eval = crfkit();
+    let message = failure(
+        eval.arg("eval").arg("-m").arg(path("m")).args(["--label-column", "1"]).arg(path("attributes")),
+        1,
+    );
+    assert!(message.contains("--label-column is for columns"), "{message}");
 }

@@ -201,3 +201,41 @@ fn a_model_to_begin_with_is_opened_once() {
         command.timeout(PATIENCE).assert().success();
     }
 }
+
+#[test]
+fn standard_input_is_read_once_and_never_written() {
+    let (demo, directory) = (demo(), scratch());
+    let (model, small) = (demo.join("model"), fs::read(demo.join("small.tsv")).unwrap());
+    let inside = || {
+        let mut command = crfkit();
+        command.current_dir(directory.path());
+        command
+    };
+    // A model can come from it too.
+    let bytes = fs::read(&model).unwrap();
+    let told = output(inside().args(["inspect", "-", "--top", "1"]).write_stdin(bytes.clone()));
+    assert_eq!(told, output(inside().arg("inspect").arg(&model).args(["--top", "1"])));
+    for twice in [
+        &["tag", "-m", "-"][..],
+        &["eval", "--predicted", "-", "--against", "-"],
+        &["diff", "-", "-"],
+        &["train", "-", "--template", "-", "-m", "m"],
+    ] {
+        let input = if twice[0] == "tag" || twice[0] == "diff" { bytes.clone() } else { small.clone() };
+        let message = failure(inside().args(twice).write_stdin(input), 1);
+        assert!(message.contains("standard input: it is given twice"), "{twice:?}: {message}");
+    }
+    fs::write(directory.path().join("data"), &small).unwrap();
+    let model = model.to_str().unwrap();
+    for written in [
+        &["train", "data", "-m", "-"][..],
+        &["train", "data", "-m", "m", "--log", "-"],
+        &["report", "-m", model, "-o", "-"],
+        &["convert", model, "-"],
+        &["calibrate", "-m", model, "data", "-o", "-"],
+    ] {
+        let message = failure(inside().args(written), 2);
+        assert!(message.contains(" -: this is standard input"), "{written:?}: {message}");
+    }
+    assert!(!directory.path().join("-").exists());
+}

@@ -155,7 +155,10 @@ fn what_cannot_be_reported_is_refused() {
     let small = demo().join("small.tsv");
     let cases: [(&[&str], &str); 4] = [
         (&["no.jsonl", "-o", "page.html"], "no.jsonl: "),
-        (&[small.to_str().unwrap(), "-o", "page.html"], "small.tsv:1: not an event of a training log"),
+        (
+            &[small.to_str().unwrap(), "-o", "page.html"],
+            "small.tsv:1: this is not an event of a training log",
+        ),
         (&["empty.jsonl", "-o", "page.html"], "empty.jsonl: no run in it"),
         (&["a.jsonl", "-o", "no/page.html"], "no/page.html: there is no directory no"),
     ];
@@ -242,7 +245,7 @@ fn a_run_can_be_watched_from_this_computer_only() {
     fs::write(&log, "word B-NP\n").unwrap();
     let (status, body) = ask(&address, "/data", &address);
     assert!(
-        status.ends_with("500 Internal Server Error") && body.contains("run.jsonl:1: not an event"),
+        status.ends_with("500 Internal Server Error") && body.contains("run.jsonl:1: this is not an event"),
         "{body}"
     );
     assert!(ask(&address, "/nowhere", &address).0.ends_with("404 Not Found"));

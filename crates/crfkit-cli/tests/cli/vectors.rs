@@ -167,7 +167,7 @@ fn vectors_that_do_not_fit_are_rejected() {
     )
     .unwrap();
     let message = failure(crfkit().arg("train").arg(path("bad.jsonl")).args(["-m"]).arg(path("x")), 1);
-    assert!(message.contains("2 tokens, but 1 vectors"), "{message}");
+    assert!(message.contains("2 tokens, but 1 vector:"), "{message}");
 }
 
 /// Skip chains and factorial chains take vectors through every verb; `inspect` tells of them.

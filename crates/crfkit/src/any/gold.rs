@@ -4,7 +4,7 @@ use crate::data::observer::Source;
 use crate::domain::chain::{ChainModel, Sequence};
 use crate::domain::sole_label;
 use crate::tag::Truth;
-use crate::{Error, Result};
+use crate::{Error, Result, counted};
 use std::borrow::Cow;
 
 /// The gold labels of the tokens that have one, without those that may have any label or one of several.
@@ -26,12 +26,9 @@ pub(super) fn check_gold(model: &ChainModel, sequence: &Sequence) -> Result<()> 
     if rows.is_empty() || !layout.label_is_last() || rows.columns() > templates.columns_needed {
         return Ok(());
     }
-    let found = match rows.columns() {
-        1 => "1 column".to_owned(),
-        columns => format!("{columns} columns"),
-    };
     let message = format!(
-        "{found}, but the model's features use {}, so there are no gold labels: give labelled data, with the label in the last column",
+        "{}, but the model's features use {}, so there are no gold labels: give labelled data, with the label in the last column",
+        counted(rows.columns(), "column"),
         templates.columns_needed
     );
     Err(Error::input(sequence.place(0), message))

@@ -8,6 +8,7 @@
 //! A row has the fields that the caller names, in that order. Lines that begin with `#` are comments. Tokens that stand for several words
 //! (`1-2`) and empty nodes (`8.1`) are skipped, as the words themselves have rows of their own. An empty line ends a sequence.
 
+use crate::counted;
 use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
@@ -168,7 +169,8 @@ impl<R: Read> ConlluReader<R> {
             let refuse = |message: String| Err(Error::input(Place::new(sequence.name(), number), message));
             if found != 10 || fields.contains(&"") {
                 return refuse(format!(
-                    "{found} fields, but a row of CoNLL-U has 10, none of them empty, separated by tabs: is this file in another format?"
+                    "{}, but a row of CoNLL-U has 10, none of them empty, separated by tabs: is this file in another format?",
+                    counted(found, "field")
                 ));
             }
             if fields[0].contains(['-', '.']) {

@@ -13,6 +13,7 @@
 //! same columns, and either all have labels or none has. Other members of an object are ignored, so the output of `crfkit tag --output
 //! json` for such input can be read again. Lines of white space and objects without tokens are skipped.
 
+use crate::counted;
 use std::fmt;
 use std::io::Read;
 use std::ops::Range;
@@ -77,7 +78,11 @@ impl<R: Read> JsonReader<R> {
                 return Err(Error::input(place(), too_long(MAX_TOKENS)));
             }
             if let Some(wrong) = self.line.lists.iter().find(|labels| **labels != tokens) {
-                let message = format!("{tokens} tokens, but {wrong} labels: every token needs one");
+                let message = format!(
+                    "{}, but {}: every token needs one",
+                    counted(tokens, "token"),
+                    counted(*wrong, "label")
+                );
                 return Err(Error::input(place(), message));
             }
             self.rows.check(columns + self.line.lists.len(), number, place)?;
@@ -138,13 +143,18 @@ fn place_of(sequence: &Columns) -> Place {
 fn flat(rows: &[Vec<f32>], tokens: usize) -> std::result::Result<Vectors, String> {
     let width = rows.first().map_or(0, Vec::len);
     if rows.len() != tokens {
-        return Err(format!("{tokens} tokens, but {} vectors: every token needs one", rows.len()));
+        return Err(format!(
+            "{}, but {}: every token needs one",
+            counted(tokens, "token"),
+            counted(rows.len(), "vector")
+        ));
     }
     if let Some(other) = rows.iter().position(|row| row.len() != width || row.is_empty()) {
         let found = rows[other].len();
         return Err(format!(
-            "vector {} has {found} numbers, but the first one has {width}: give all the same",
-            other + 1
+            "vector {} has {}, but the first one has {width}: give all the same",
+            other + 1,
+            counted(found, "number")
         ));
     }
     let mut vectors = Vectors::default();
@@ -183,9 +193,9 @@ impl<'de> Visitor<'de> for Object<'_> {
                     *columns = sizes.first().copied().unwrap_or(0);
                     if let Some(other) = sizes.iter().position(|size| size != columns || *size == 0) {
                         return Err(de::Error::custom(format!(
-                            "token {} has {} values, but the first one has {columns}: every token needs the same number",
+                            "token {} has {}, but the first one has {columns}: every token needs the same number",
                             other + 1,
-                            sizes[other]
+                            counted(sizes[other], "value")
                         )));
                     }
                 }
@@ -364,10 +374,10 @@ mod tests {
             (r#"{"tokens": [2]}"#, "expected a string or a list"),
             (r#"{"tokens": "a b"}"#, "expected a list of strings"),
             (r#"{"tokens": ["a", ["b"]]}"#, "strings and lists are mixed"),
-            (r#"{"tokens": [["a", "b"], ["c"]]}"#, "token 2 has 1 values"),
+            (r#"{"tokens": [["a", "b"], ["c"]]}"#, "token 2 has 1 value,"),
             (r#"{"tokens": [["a", null]]}"#, "expected a string or a number"),
             (r#"{"tokens": [[]]}"#, "token 1 has 0 values"),
-            (r#"{"tokens": ["a"], "labels": ["A", "B"]}"#, "1 tokens, but 2 labels"),
+            (r#"{"tokens": ["a"], "labels": ["A", "B"]}"#, "1 token, but 2 labels"),
             (r#"{"tokens": ["a"], "labels": null}"#, "expected a list of strings"),
             (r#"{"tokens": ["a\tb"]}"#, "contains a tab"),
             (r#"{"tokens": [""]}"#, "is empty"),

@@ -56,7 +56,7 @@ pub fn parse(text: &str, name: &str, labels: &[String]) -> Result<LabelRules> {
             }
             _ => {
                 return Err(refuse(format!(
-                    "`{}` is no rule: write `forbid LABEL LABEL` or `only LABEL -> LABEL ...`, with `begin` and `end` for the ends \
+                    "`{}` is not a rule: write `forbid LABEL LABEL` or `only LABEL -> LABEL ...`, with `begin` and `end` for the ends \
                      of a sequence",
                     line.trim()
                 )));
@@ -110,8 +110,8 @@ mod tests {
         for (text, what) in [
             ("\nforbid A Z", "rules:2: the model has no label `Z`"),
             ("forbid end A", "rules:1: the model has no label `end`"),
-            ("only A ->", "rules:1: `only A ->` is no rule"),
-            ("require A B", "rules:1: `require A B` is no rule"),
+            ("only A ->", "rules:1: `only A ->` is not a rule"),
+            ("require A B", "rules:1: `require A B` is not a rule"),
             ("forbid Z* A", "rules:1: the model has no label `Z*`"),
         ] {
             let error = parse(text, "rules", &labels()).unwrap_err().to_string();

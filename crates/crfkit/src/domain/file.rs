@@ -22,6 +22,7 @@ pub(crate) static FORMAT: Format = Format {
     oldest: 3,
     version: 3,
     name: "model",
+    kind: "model of crfkit, CRFsuite, Wapiti or CRF++ (as text): give a file that training has written",
     remedy: "take another copy of it or train it again",
 };
 

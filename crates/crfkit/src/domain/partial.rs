@@ -2,6 +2,7 @@
 
 use crate::data::columns::Columns;
 use crate::data::strings::Strings;
+use crate::error::only_columns;
 use crate::graph::{FIRST_SET, Label, LabelBits, UNLABELLED};
 use crate::{Error, Place, Result};
 use std::collections::HashMap;
@@ -102,8 +103,10 @@ pub(crate) fn allowed_in(
     }
     let index = if column < 0 { columns as i64 + i64::from(column) } else { column.into() };
     let index = usize::try_from(index).ok().filter(|index| *index < columns).ok_or_else(|| {
-        let message =
-            format!("there is no column {column} of allowed labels: there are {columns} columns, from 0");
+        let message = format!(
+            "the allowed labels should be in column {column}, but there {}: 0 is the first, -1 the last",
+            only_columns(columns)
+        );
         Error::input(rows.place(0), message)
     })?;
     for row in 0..rows.len() {

@@ -5,7 +5,7 @@ use super::spelling::{Spelling, spelling};
 use crate::data::columns::Columns;
 use crate::data::strings::Strings;
 use crate::graph::Label;
-use crate::{Error, Result};
+use crate::{Error, Result, counted};
 use std::collections::HashMap;
 
 /// How often each tuple of numbers occurred.
@@ -239,9 +239,8 @@ impl Counts {
 pub(super) fn token_columns(sequence: &Columns, label_column: usize) -> Result<[usize; 2]> {
     if !sequence.is_empty() && (sequence.columns() < 2 || label_column >= sequence.columns()) {
         let message = format!(
-            "{} columns: a word and, in column {}, its label are needed",
-            sequence.columns(),
-            label_column + 1
+            "{}: a word and, in column {label_column} (counted from 0), its label are needed",
+            counted(sequence.columns(), "column")
         );
         return Err(Error::input(sequence.place(0), message));
     }

@@ -11,7 +11,7 @@ use crate::graph::{Chain, Shared};
 use crate::infer::Engine;
 use crate::model::LabelSet;
 use crate::tag::{Judgement, Labeller, Tagger, Truth};
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, counted};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -129,8 +129,10 @@ fn check_words(sequence: &Columns, word_column: usize) -> Result<()> {
     if sequence.is_empty() || word_column < sequence.columns() {
         return Ok(());
     }
-    let message =
-        format!("{} columns, but the words are in column {word_column}, counted from 0", sequence.columns());
+    let message = format!(
+        "{}, but the words are in column {word_column}, counted from 0",
+        counted(sequence.columns(), "column")
+    );
     Err(Error::input(sequence.place(0), message))
 }
 

@@ -60,8 +60,8 @@ pub fn read_edits(input: impl BufRead, name: &str, names: &Names) -> Result<Vec<
             _ => line,
         };
         dump.read_line(&plain).ok_or_else(|| {
-            let message = "this is not a weight of a dump: give its part, its names and a number, `delete` or `forbid`, separated by \
-                           tabs, as in a dump of the model";
+            let message = "this line is not a weight: give its part, its names and a number, `delete` or `forbid`, separated by tabs, as \
+                           in a dump of the model";
             Error::input(place.clone(), message)
         })?;
         edits.extend(dump.weights.drain(..).map(|weight| Edit { place: place.clone(), weight }));

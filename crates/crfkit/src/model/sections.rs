@@ -51,6 +51,8 @@ pub(crate) struct Format {
     pub(crate) version: u32,
     /// The name of such a file in error messages.
     pub(crate) name: &'static str,
+    /// What such a file is, and what to do if another one was given.
+    pub(crate) kind: &'static str,
     /// What to do if the file is damaged.
     pub(crate) remedy: &'static str,
 }
@@ -113,7 +115,7 @@ impl Format {
     /// Rejects what is too short, or begins differently.
     fn check_head(&self, file: &[u8]) -> Result<()> {
         if !file.starts_with(&self.magic) {
-            return Err(self.refuse(format!("this is not a {} of crfkit", self.name)));
+            return Err(self.refuse(format!("this is not a {}", self.kind)));
         }
         match file.len() < HEADER + CHECKSUM {
             true => Err(self.damaged(format!("it ends after {} bytes", file.len()))),
@@ -271,8 +273,14 @@ fn find_sections(content: &[u8], count: u64) -> Option<Vec<(&[u8], Range<usize>)
 mod tests {
     use super::*;
 
-    static FORMAT: Format =
-        Format { magic: *b"crfkit\0T", oldest: 2, version: 3, name: "test", remedy: "write it again" };
+    static FORMAT: Format = Format {
+        magic: *b"crfkit\0T",
+        oldest: 2,
+        version: 3,
+        name: "test",
+        kind: "test of crfkit",
+        remedy: "write it again",
+    };
 
     fn file(version: u32) -> Vec<u8> {
         let mut writer = Writer::default();

@@ -69,7 +69,8 @@ impl std::fmt::Display for AutoChoice {
 }
 
 impl Auto {
-    /// The default tolerance. The method ends 0.1 to 0.5 % above the optimum, where scores on new data no longer change.
+    /// The default tolerance. On text, the method ends 0.1 to 0.5 % above the optimum, where scores on new data no longer change; up to about 1 % where
+    /// labels are noise or most features occur once.
     pub const TOLERANCE: f64 = 1e-2;
     /// The largest number of AdaGrad passes: after that, the final phase is quicker.
     pub const PASSES: usize = 5;

@@ -117,7 +117,7 @@ impl StreamTrainer {
             ),
         ];
         match refused.iter().find(|(wrong, _)| *wrong) {
-            Some((_, why)) => Err(Error::Setting(format!("in a stream {why}"))),
+            Some((_, why)) => Err(Error::Setting(format!("in a stream, {why}"))),
             None => Ok(()),
         }
     }
@@ -134,7 +134,7 @@ impl StreamTrainer {
         self.settings.objective.check_weights(self.builder.weighs_tokens())?;
         match self.builder.has_numbers() {
             true => Err(Error::Setting(
-                "in a stream tokens have no vectors: train on all data, or give named features".into(),
+                "in a stream, tokens have no vectors: train on all data, or give named features".into(),
             )),
             false => Ok(()),
         }

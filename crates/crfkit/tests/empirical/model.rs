@@ -252,7 +252,7 @@ fn mistakes_are_refused_with_their_remedy() {
     assert!(empty.to_string().contains("no sequence"));
     let narrow = &columns("word\nother\n")[0];
     let message = Counts::new(PairKind::Tags).add_columns(narrow, 0).unwrap_err().to_string();
-    assert!(message.contains("columns:1: 1 columns"), "{message}");
+    assert!(message.contains("columns:1: 1 column"), "{message}");
     assert!("ep3".parse::<EmpiricalMethod>().unwrap_err().to_string().contains("ep1 or ep2"));
     assert!("words".parse::<PairKind>().unwrap_err().to_string().contains("tags or lexical"));
 }

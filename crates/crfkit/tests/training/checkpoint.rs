@@ -74,7 +74,7 @@ fn damage_is_refused() {
         refusal(&bytes[..at], 5);
     }
     let model = models::models().swap_remove(0).to_bytes(Default::default()).unwrap();
-    assert_eq!(refusal(&model, 5), "this is not a checkpoint of crfkit");
+    assert_eq!(refusal(&model, 5), "this is not a checkpoint of crfkit: give the checkpoint another path");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn own_features_have_values() {
     }
     assert!(Sequence::from_features([("", [("x", 1.0)])]).unwrap_err().to_string().contains("empty label"));
     let ragged = Sequence::from_rows([vec!["a", "b"], vec!["c"]]).unwrap_err().to_string();
-    assert!(ragged.contains("token 2 has 1 fields"), "{ragged}");
+    assert!(ragged.contains("token 2 has 1 field,"), "{ragged}");
 }
 
 /// Progress is heard of, and may stop the run; development data keeps the best; a start may be another model.

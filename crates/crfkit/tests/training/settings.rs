@@ -64,7 +64,7 @@ fn unusable_settings_are_refused() {
     assert!(message.contains("the label should be in column 2, but there are only 2 columns"), "{message}");
     let narrow = Sequence::from(models::columns("sugar\n").remove(0));
     let message = dev.add(&corpus.domain, &narrow).unwrap_err().to_string();
-    assert!(message.contains("1 columns, but the model's templates use 2"), "{message}");
+    assert!(message.contains("1 column, but the model's templates use 2"), "{message}");
 }
 
 #[test]

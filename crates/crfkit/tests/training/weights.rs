@@ -206,7 +206,7 @@ fn weights_of_tokens_are_read() {
     assert_eq!(read(json("[2.5, 0]")).unwrap(), [2.5, 0.0]);
     assert!(read(json("null")).unwrap().is_empty());
     for (weights, message) in [
-        ("[1]", "j:1: 2 tokens, but 1 weights"),
+        ("[1]", "j:1: 2 tokens, but 1 weight:"),
         ("[1, -2]", "the weight `-2` is not a finite number"),
         ("2", "expected a sequence"),
         ("[1, 2], \"weights\": [1, 2]", "duplicate field"),
@@ -226,7 +226,7 @@ fn weights_of_tokens_are_read() {
         refused(Some(1), Some(1))
             .contains("cannot hold both the weight of the sequence and those of its tokens")
     );
-    assert!(refused(None, Some(4)).contains("the weight of a token is to be in column 4"));
+    assert!(refused(None, Some(4)).contains("the weight of a token should be in column 4"));
     assert!(refused(None, Some(3)).contains("c:1: the weight `X` is not a finite number"));
     let mut again = rows();
     again.take_token_weights(2).unwrap();

@@ -11,6 +11,7 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::any::AnyModel;
 use crfkit::chain::{ColumnLayout, Sequence};
+use crfkit::counted;
 use crfkit::empirical::{
     Counts, EmpiricalMethod, EmpiricalSettings, HeldOut, PairKind, TrainedEmpirical, Trial, train,
 };
@@ -31,10 +32,11 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let Counted { mut counts, layout, sequences } = count(args, settings.pairs)?;
     (settings.word_column, settings.fields) = (usize::from(layout.label == 0), layout.fields);
     progress.note(&format!(
-        "{sequences} sequences, {} tokens, {} labels, {} words",
-        counts.tokens(),
-        counts.labels(),
-        counts.words()
+        "{}, {}, {}, {}",
+        counted(sequences, "sequence"),
+        counted(counts.tokens(), "token"),
+        counted(counts.labels(), "label"),
+        counted(counts.words(), "word")
     ));
     let mut log = Log::open(args.log.as_deref(), false)?;
     let recorded = serde_json::to_value(&settings)?;

@@ -229,8 +229,9 @@ impl crfkit::train::Listener for TrainingListener<'_> {
                 self.log.write(&LogEvent::Picked { methods: choice.to_string() }, progress);
             }
             Event::Stores { bytes } => {
-                let megabytes = bytes as f64 / f64::from(1 << 20);
-                progress.note(&format!("stores {megabytes:.1} MB of single examples"));
+                let (unit, name) = if bytes < 1 << 20 { (1 << 10, "kB") } else { (1 << 20, "MB") };
+                let size = bytes as f64 / f64::from(unit);
+                progress.note(&format!("stores at most {size:.1} {name} about single examples"));
                 self.log.write(&LogEvent::Stores { bytes }, progress);
             }
             Event::Reset { passes, weights } => {

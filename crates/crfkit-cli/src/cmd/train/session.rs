@@ -7,6 +7,7 @@ use crate::error::INTERRUPTED;
 use crate::log::{DataSize, Event, FORMAT, Log};
 use crate::progress::Progress;
 use anyhow::Result;
+use crfkit::counted;
 use crfkit::train::{Checkpoint, StopReason};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -189,7 +190,7 @@ pub fn farewell(
         }
         return ExitCode::from(INTERRUPTED);
     }
-    progress.note(&format!("model: {model} ({weights} weights, {bytes} bytes)"));
+    progress.note(&format!("model: {model} ({}, {bytes} bytes)", counted(weights, "weight")));
     if let Some(report) = &args.report {
         progress.note(&format!("report: {}", report.display()));
     }

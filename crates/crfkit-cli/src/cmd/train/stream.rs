@@ -9,6 +9,7 @@ use crate::error::{INTERRUPTED, usage};
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::chain::{ChainDomain, ColumnLayout, Sequence};
+use crfkit::counted;
 use crfkit::train::{Kind, Settings, StreamModel, StreamProgress, StreamTrainer};
 use std::num::NonZeroU64;
 use std::process::ExitCode;
@@ -134,9 +135,13 @@ impl StreamRun<'_> {
 
 /// `1024 sequences, 24300 tokens, 3 labels, 70211 observations, loss 0.1234 per token`.
 fn line(state: &StreamProgress) -> String {
-    let StreamProgress { sequences, tokens, labels, observations, loss } = state;
-    let mean = loss / (*tokens).max(1) as f64;
+    let StreamProgress { sequences, tokens, labels, observations, loss } = *state;
+    let mean = loss / tokens.max(1) as f64;
     format!(
-        "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, loss {mean:.4} per token"
+        "{}, {}, {}, {}, loss {mean:.4} per token",
+        counted(sequences, "sequence"),
+        counted(tokens, "token"),
+        counted(labels, "label"),
+        counted(observations, "observation")
     )
 }

@@ -1,8 +1,10 @@
 //! Sequences from memory, and their weights.
 
 use super::{Columns, MAX_COLUMNS, Row};
+use crate::counted;
 use crate::data::conllu::Fields;
 use crate::data::vectors::Vectors;
+use crate::error::only_columns;
 use crate::error::{Error, Place, Result};
 
 /// The message about an invalid weight.
@@ -17,7 +19,11 @@ pub(crate) fn check_token_weights(
     place: impl Fn(usize) -> Place,
 ) -> Result<()> {
     if weights.len() != tokens {
-        let message = format!("{tokens} tokens, but {} weights: every token needs one", weights.len());
+        let message = format!(
+            "{}, but {}: every token needs one",
+            counted(tokens, "token"),
+            counted(weights.len(), "weight")
+        );
         return Err(Error::input(place(0), message));
     }
     match weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
@@ -47,8 +53,9 @@ impl Columns {
             }
             if found == 0 || found != columns.columns || found > MAX_COLUMNS {
                 let message = format!(
-                    "token {number} has {found} fields, but the first one has {}: every token needs the same number, from 1 to \
+                    "token {number} has {}, but the first one has {}: every token needs the same number, from 1 to \
                      {MAX_COLUMNS}",
+                    counted(found, "field"),
                     columns.columns
                 );
                 return Err(Error::input(Place::new(name, number), message));
@@ -175,7 +182,8 @@ impl Columns {
         let index = if column < 0 { columns as i64 + i64::from(column) } else { column.into() };
         usize::try_from(index).ok().filter(|index| *index < columns).ok_or_else(|| {
             let message = format!(
-                "the {what} is to be in column {column}, but there are {columns} columns: 0 is the first, -1 the last"
+                "the {what} should be in column {column}, but there {}: 0 is the first, -1 the last",
+                only_columns(columns)
             );
             Error::input(self.place(0), message)
         })

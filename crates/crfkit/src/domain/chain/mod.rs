@@ -43,7 +43,7 @@ use crate::model::{
 };
 use crate::settings::{Constraint, Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, counted};
 use lattice::StoredLattice;
 use potentials::Potentials;
 use serde::{Deserialize, Serialize};
@@ -126,21 +126,21 @@ impl ChainDomain {
         }
         ColumnLayout::check_fields(self.columns, sequence)?;
         let found = sequence.columns();
+        let wrong =
+            |why: String| Error::input(sequence.place(0), format!("{}, but {why}", counted(found, "column")));
         // If the label was not the last column in training, leaving it out would silently shift the columns after it.
         if let Some(layout) = self.columns.filter(|layout| !layout.label_is_last() && found < layout.columns)
         {
-            let message = format!(
-                "{found} columns, but {} in training, with the label in column {}, before others: give all columns (the label may be any text)",
+            return Err(wrong(format!(
+                "{} in training, with the label in column {}, before others: give all columns (the label may be any text)",
                 layout.columns, layout.label
-            );
-            return Err(Error::input(sequence.place(0), message));
+            )));
         }
         if found < templates.columns_needed {
-            let message = format!(
-                "{found} columns, but the model's templates use {}: give all columns that the training data had before the label",
+            return Err(wrong(format!(
+                "the model's templates use {}: give all columns that the training data had before the label",
                 templates.columns_needed
-            );
-            return Err(Error::input(sequence.place(0), message));
+            )));
         }
         templates.check_dense_columns(sequence)
     }

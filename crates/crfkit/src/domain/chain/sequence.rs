@@ -4,6 +4,7 @@ use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::conllu::Fields;
 use crate::data::template::{Template, Templates};
+use crate::error::only_columns;
 use crate::{Error, Place, Result};
 
 /// Name, in error messages, of a sequence that was not read from a file.
@@ -238,7 +239,8 @@ impl ColumnLayout {
             Some(label) => Ok(ColumnLayout { columns, label, fields: None }),
             None => {
                 let message = format!(
-                    "the label should be in column {label}, but there are only {columns} columns: 0 is the first, -1 the last"
+                    "the label should be in column {label}, but there {}: 0 is the first, -1 the last",
+                    only_columns(columns)
                 );
                 Err(Error::input(place(), message))
             }

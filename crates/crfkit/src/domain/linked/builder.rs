@@ -13,7 +13,7 @@ use crate::domain::chain::{Numbers, Standard, VectorLayout, numbers_of_rows};
 use crate::domain::check_trained_labels;
 use crate::domain::partial::{Sets, gold_of};
 use crate::graph::{FIRST_SET, Label, UNLABELLED};
-use crate::{Error, Result};
+use crate::{Error, Result, counted};
 
 /// The largest number of label columns. No factorial chain with more could be solved.
 pub(crate) const MAX_LABEL_COLUMNS: usize = 16;
@@ -131,8 +131,8 @@ impl LinkedBuilder {
     pub fn add(&mut self, sequence: &Columns) -> Result<()> {
         if sequence.columns() != self.columns {
             let message = format!(
-                "{} columns, but the training data begins with {}: all files need the same columns",
-                sequence.columns(),
+                "{}, but the training data begins with {}: all files need the same columns",
+                counted(sequence.columns(), "column"),
                 self.columns
             );
             return Err(Error::input(sequence.place(0), message));

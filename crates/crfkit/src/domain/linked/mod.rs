@@ -26,7 +26,7 @@ use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, Keep, LabelSet, Names, TableShapes, kept_names};
 use crate::settings::{Kind, Settings};
 use crate::tag::{Judgement, Truth};
-use crate::{Error, Place, Result};
+use crate::{Error, Place, Result, counted};
 use builder::check;
 use links::{Graphs, Observed};
 use serde::{Deserialize, Serialize};
@@ -177,8 +177,8 @@ impl Domain for LinkedDomain {
         let needed = self.columns_needed();
         if !sequence.is_empty() && sequence.columns() < needed {
             let message = format!(
-                "{} columns, but the model needs {needed}: give all columns that the training data had (labels may be any text)",
-                sequence.columns()
+                "{}, but the model needs {needed}: give all columns that the training data had (labels may be any text)",
+                counted(sequence.columns(), "column")
             );
             return Err(Error::input(sequence.place(0), message));
         }
@@ -203,8 +203,8 @@ impl Domain for LinkedDomain {
     fn truth<'a>(&'a self, sequence: &'a Columns) -> Result<Truth<'a>> {
         if sequence.columns() != self.columns {
             let message = format!(
-                "{} columns, but {} in training: gold labels are needed for the comparison",
-                sequence.columns(),
+                "{}, but {} in training: gold labels are needed for the comparison",
+                counted(sequence.columns(), "column"),
                 self.columns
             );
             return Err(Error::input(Self::place(sequence), message));

@@ -14,6 +14,7 @@ use crfkit::any::{Ensemble, Member};
 use crfkit::chain::{
     ChainCorpus, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence,
 };
+use crfkit::counted;
 use crfkit::data::observer::Source;
 use crfkit::data::template::Templates;
 use crfkit::train::{Scaling, Settings, Trained};
@@ -84,8 +85,8 @@ pub fn check_layout(layout: Option<ColumnLayout>, sequence: &Sequence) -> crfkit
         return Ok(());
     }
     let message = format!(
-        "{} columns, but the training data begins with {columns}: all files need the same columns",
-        sequence.columns()
+        "{}, but the training data begins with {columns}: all files need the same columns",
+        counted(sequence.columns(), "column")
     );
     Err(Error::input(sequence.place(0), message))
 }
@@ -214,10 +215,16 @@ impl TrainingData for ChainDomain {
     }
 
     fn describe(_corpus: &ChainCorpus, counts: &DataSize, _settings: &Settings) -> String {
-        let DataSize { sequences, tokens, labels, observations, features } = counts;
-        format!(
-            "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, {features} features"
-        )
+        let DataSize { sequences, tokens, labels, observations, features } = *counts;
+        [
+            (sequences, "sequence"),
+            (tokens, "token"),
+            (labels, "label"),
+            (observations, "observation"),
+            (features, "feature"),
+        ]
+        .map(|(count, one)| counted(count, one))
+        .join(", ")
     }
 
     fn templates(&self) -> Option<&Templates> {

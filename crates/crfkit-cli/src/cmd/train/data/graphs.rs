@@ -11,7 +11,7 @@ use crfkit::domain::Domain;
 use crfkit::grid::Tables;
 use crfkit::train::Settings;
 use crfkit::typed::{TypedBuilder, TypedCorpus, TypedDomain, TypedModel};
-use crfkit::{Error, Place};
+use crfkit::{Error, Place, counted};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,12 +54,13 @@ impl TrainingData for TypedDomain {
     fn describe(corpus: &TypedCorpus, counts: &DataSize, settings: &Settings) -> String {
         let labelled = corpus.labelled();
         format!(
-            "{} graphs, {labelled} nodes with a label, {} without, {} types of nodes, {} of factors, {} features; inference: {}",
-            counts.sequences,
+            "{}, {} with a label, {} without, {} of nodes, {} of factors, {}; inference: {}",
+            counted(counts.sequences, "graph"),
+            counted(labelled, "node"),
             counts.tokens - labelled,
-            corpus.domain.types.nodes().len(),
+            counted(corpus.domain.types.nodes().len(), "type"),
             corpus.domain.types.factors().len(),
-            counts.features,
+            counted(counts.features, "feature"),
             settings.inference.unwrap_or(corpus.domain.engine()).name()
         )
     }

@@ -6,6 +6,7 @@ use crate::error::usage;
 use crate::io::{InputPlace, Inputs, PictureFile, grid_samples, picture_pairs, read_mask, read_picture};
 use crate::log::DataSize;
 use anyhow::Result;
+use crfkit::counted;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{GridBuilder, GridCorpus, GridDomain, GridModel};
 use crfkit::train::Settings;
@@ -84,11 +85,12 @@ impl TrainingData for GridDomain {
     fn describe(corpus: &GridCorpus, counts: &DataSize, _settings: &Settings) -> String {
         let labelled = corpus.labelled();
         format!(
-            "{} images, {labelled} sites with a label, {} without, {} labels, {} features",
-            counts.sequences,
+            "{}, {} with a label, {} without, {}, {}",
+            counted(counts.sequences, "image"),
+            counted(labelled, "site"),
             counts.tokens - labelled,
-            counts.labels,
-            counts.features
+            counted(counts.labels, "label"),
+            counted(counts.features, "feature")
         )
     }
 

@@ -9,6 +9,7 @@ use crate::io::{Reading, RowFile, templates};
 use crate::log::DataSize;
 use anyhow::Result;
 use crfkit::chain::ColumnLayout;
+use crfkit::counted;
 use crfkit::data::columns::Columns;
 use crfkit::data::template::Templates;
 use crfkit::domain::Domain;
@@ -89,12 +90,12 @@ impl TrainingData for LinkedDomain {
     fn describe(corpus: &LinkedCorpus, counts: &DataSize, settings: &Settings) -> String {
         let labels = corpus.domain.labels.iter().map(|labels| labels.len().to_string());
         format!(
-            "{} sequences, {} tokens, {} labels, {} observations, {} features; inference: {}",
-            counts.sequences,
-            counts.tokens,
+            "{}, {}, {} labels, {}, {}; inference: {}",
+            counted(counts.sequences, "sequence"),
+            counted(counts.tokens, "token"),
             labels.collect::<Vec<_>>().join(" + "),
-            counts.observations,
-            counts.features,
+            counted(counts.observations, "observation"),
+            counted(counts.features, "feature"),
             settings.inference.unwrap_or(corpus.domain.engine()).name()
         )
     }

@@ -9,7 +9,7 @@ pub use chains::{check_format, check_layout, for_each_sequence, format, layout_o
 
 use super::StartModels;
 use super::session::Session;
-use crate::args::TrainArgs;
+use crate::args::{Format, TrainArgs};
 use crate::error::usage;
 use crate::io::{self, Door, Inputs};
 use crate::log::DataSize;
@@ -140,8 +140,14 @@ pub fn recorded<D: TrainingData>(args: &TrainArgs, corpus: &Corpus<D>, settings:
 /// A file of labelled text as inputs, with the vectors of its tokens.
 fn text_inputs(args: &TrainArgs, path: &Path, vectors: Option<PathBuf>) -> Inputs {
     let place = io::InputPlace::File(path.to_owned());
-    let label_column = args.label_column.first().copied();
-    Inputs { place, reading: io::Reading { vectors, ..args.input.reading(label_column) } }
+    let mut reading = io::Reading { vectors, ..args.input.reading(args.label_column.first().copied()) };
+    // Files of other formats may stand beside CoNLL-U, and attribute lists have no columns.
+    match reading.format_of(path, Format::Columns) {
+        Format::Conllu => {}
+        Format::Attributes => (reading.fields, reading.label_column) = (None, None),
+        _ => reading.fields = None,
+    }
+    Inputs { place, reading }
 }
 
 /// The error about a file without data.
