@@ -1,12 +1,15 @@
 //! `crfkit calibrate`: fits a temperature, so that probabilities agree with labelled data.
 
+use super::eval::PARTIAL_HINT;
 use crate::args::CalibrateArgs;
 use crate::io::{Door, InputPlace, Inputs, name, open_model};
 use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::Source;
 use anyhow::{Context, Result};
 use crfkit::any::{AnyModel, Ensemble, Member};
-use crfkit::chain::TemperatureFit;
+use crfkit::chain::{ChainModel, Sequence, TemperatureFit};
+use crfkit::data::partial::sole_label;
+use crfkit::domain::Domain;
 use crfkit::files::write_atomically;
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,8 +35,10 @@ pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
         sequences.push(source.item());
     }
     sequences.pop();
+    note_partial(&model, &sequences, args)?;
+    let fit = if args.partial_labels { ChainModel::calibrate_partial } else { ChainModel::calibrate };
     let TemperatureFit { model, temperature, losses: [before, after], sequences: used, left_out } =
-        model.calibrate(&sequences).with_context(|| name(&args.dev))?;
+        fit(&model, &sequences).with_context(|| name(&args.dev))?;
     write_atomically(&args.output, &AnyModel::Chain(model.into()).to_bytes()?)?;
     let mut out = std::io::stderr();
     let _ = writeln!(
@@ -47,4 +52,22 @@ pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which flag is missing if labels that the model does not know look like partial ones.
+fn note_partial(model: &ChainModel, sequences: &[Sequence], args: &CalibrateArgs) -> Result<()> {
+    for sequence in sequences.iter().filter(|_| !args.partial_labels) {
+        let truth = model.domain.truth(sequence)?;
+        let labels = truth.labels.iter().flatten();
+        if let Some(label) = labels.into_iter().find(|label| sole_label(label).is_none())
+            && !model.domain.labels.iter().any(|known| known == label)
+        {
+            let _ = writeln!(
+                std::io::stderr(),
+                "crfkit: note: the model does not know the label {label}; {PARTIAL_HINT}"
+            );
+            break;
+        }
+    }
+    Ok(())
 }

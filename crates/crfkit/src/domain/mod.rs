@@ -26,6 +26,7 @@ mod model;
 mod objective;
 mod partial;
 mod stored;
+mod words;
 
 pub use corpus::Corpus;
 pub use dev::Dev;
@@ -38,8 +39,9 @@ pub use model::WeightedModel;
 pub use objective::ModelGraph;
 #[doc(hidden)]
 pub use objective::{AnswersOf, Sum};
-pub(crate) use partial::{allowed_in, label_bits, sole_label};
+pub(crate) use partial::{allowed_in, label_bits};
 pub(crate) use stored::{check_label_names, check_labels, check_trained_labels, too_many_labels};
+pub(crate) use words::words_alone;
 
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
