@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Sequence, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,35 @@ class Linked(Trained[_crfkit.LinkedTagger]):
         """The labels of each token, which the user calls by this name. Some may be missing if they may be partial."""
         raise NotImplementedError
 
+    def _named(self, labels: list[list[str]]) -> list[Any]:
+        """The labels of a sequence, token by token."""
+        raise NotImplementedError
+
+    def nbest(self, X: Sequence[Any], n: int, *, allowed: Sequence[Any] | None = None) -> list[list[tuple[list[Any], float]]]:
+        """The ``n`` best labellings of each sequence with their probabilities, best first; fewer where there are fewer.
+
+        Probabilities of whole labellings need exact inference, as factorial chains have and ``inference="exact"``; else it is an error. With
+        ``allowed``, as for ``predict``, they are conditional on it.
+        """
+        found = self.tagger_.nbest(X, n, allowed=self._allowed(X, allowed), threads=self.threads)
+        return [[(self._named(labels), probability) for labels, probability in ranked] for ranked in found]
+
+    def log_probability(
+        self, X: Sequence[Any], y: Sequence[Any] | None = None, *, allowed: Sequence[Any] | None = None
+    ) -> np.ndarray:
+        """The log-probability of a labelling of each sequence, by default of the best one. It needs exact inference, as ``nbest`` does."""
+        if y is not None:
+            check_lengths(X, y)
+        given = None if y is None else self._tuples(y, "y", False)
+        return np.array(self.tagger_.log_probability(X, given, allowed=self._allowed(X, allowed), threads=self.threads))
+
+    def entropy(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """How unsure the model is of the labelling of each sequence: its entropy in nats, 0 if only one is possible.
+
+        It needs exact inference, as ``nbest`` does.
+        """
+        return np.array(self.tagger_.entropy(X, allowed=self._allowed(X, allowed), threads=self.threads))
+
     def _allowed(self, X: Any, allowed: Any) -> list[list[list[str]]] | None:
         """The labels that tokens may have, if they are restricted."""
         if allowed is None:
@@ -69,7 +98,7 @@ class Linked(Trained[_crfkit.LinkedTagger]):
             self._tuples(y, "y", bool(self.partial_labels)),
             settings,
             reading,
-            dev=None if developed is None else (developed[0], self._tuples(developed[1], "y_dev", False)),
+            dev=None if developed is None else (developed[0], self._tuples(developed[1], "y_dev", bool(self.partial_labels))),
             start=self._start(),
             checkpoint=self._checkpoint(),
         )

@@ -40,6 +40,8 @@ class FactorialCRF(Linked):
     [('NOUN', 'NAME'), ('VERB', 'O')]
     >>> [part.shape for part in crf.predict_marginals(X)[0]]
     [(2, 2), (2, 2)]
+    >>> [labels for labels, probability in crf.nbest(X, 2)[1]]
+    [[('NOUN', 'O'), ('VERB', 'O')], [('NOUN', 'NAME'), ('VERB', 'O')]]
     """
 
     _links = "factorial chain"
@@ -90,7 +92,10 @@ class FactorialCRF(Linked):
         ``allowed`` restricts labels, in the form of ``y`` with missing labels: ``None`` is any label, a label is fixed, and a set is one of several.
         """
         found = self.tagger_.labels(X, allowed=self._allowed(X, allowed), threads=self.threads)
-        return object_array([[tuple(labels) for labels in sequence] for sequence in found])
+        return object_array([self._named(sequence) for sequence in found])
+
+    def _named(self, labels: list[list[str]]) -> list[Any]:
+        return [tuple(names) for names in labels]
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[list[np.ndarray]]:
         """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label.

@@ -59,6 +59,8 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
     ['low', 'high', 'high']
     >>> crf.predict_marginals([triangle])[0].shape
     (3, 2)
+    >>> [labels.tolist() for labels, probability in crf.nbest([triangle], 2)[0]]
+    [['low', 'high', 'high'], ['high', 'high', 'high']]
     >>> pages = ([{"word": "flour", "links": 2}, {"word": "oven"}], [[0, 1]])
     >>> GraphCRF(table="potts").fit([pages], [["cooking", "travel"]]).predict([pages])[0].tolist()
     ['cooking', 'travel']
@@ -198,14 +200,15 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         tagger, X = self.tagger_, each_of(X, "X", "graphs")
         graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         found = tagger.labels(self._restricted(graphs, allowed), decode=text_of("decode", self.decode), threads=self.threads)
-        answers = []
-        for x, (nodes, _), numbers in zip(X, graphs, found):
-            parts, start = {}, 0
-            for name, (features, _) in nodes:
-                parts[name] = self._labels[name][numbers[start : start + len(features)]]
-                start += len(features)
-            answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
-        return object_array(answers)
+        return object_array([self._named(x, graph, numbers) for x, graph, numbers in zip(X, graphs, found)])
+
+    def _named(self, x: Any, graph: Any, numbers: np.ndarray) -> Any:
+        """The labels of the nodes of a graph: an array, or a dict of arrays where there are types."""
+        parts, start = {}, 0
+        for name, (features, _) in graph[0]:
+            parts[name] = self._labels[name][numbers[start : start + len(features)]]
+            start += len(features)
+        return parts if isinstance(x, Mapping) else parts[_NODE]
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[Any]:
         """The probability of each label of each node: for each graph an array (nodes, labels), or a dict of them.
@@ -224,6 +227,49 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
                 start += shape[0] * shape[1]
             answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
         return answers
+
+    def nbest(self, X: Sequence[Any], n: int, *, allowed: Sequence[Any] | None = None) -> list[list[tuple[Any, float]]]:
+        """The ``n`` best labellings of each graph, in the form of ``predict``, with their probabilities, best first; fewer where there are fewer.
+
+        Probabilities of whole labellings need exact inference (``inference="exact"``); with other engines it is an error. With
+        ``allowed``, as for ``predict``, they are conditional on it.
+        """
+        tagger, X = self.tagger_, each_of(X, "X", "graphs")
+        graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        found = tagger.nbest(self._restricted(graphs, allowed), n, threads=self.threads)
+        return [[(self._named(x, graph, numbers), p) for numbers, p in ranked] for x, graph, ranked in zip(X, graphs, found)]
+
+    def log_probability(
+        self, X: Sequence[Any], y: Sequence[Any] | None = None, *, allowed: Sequence[Any] | None = None
+    ) -> np.ndarray:
+        """The log-probability of a labelling of each graph, by default of the best one. It needs exact inference, as ``nbest`` does."""
+        tagger, X = self.tagger_, each_of(X, "X", "graphs")
+        graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        given = None
+        if y is not None:
+            check_lengths(X, y)
+            given = [self._numbers(graph, of, f"y[{k}]") for k, (graph, of) in enumerate(zip(graphs, y))]
+        return np.array(tagger.log_probability(self._restricted(graphs, allowed), given, threads=self.threads))
+
+    def entropy(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """How unsure the model is of the labelling of each graph: its entropy in nats, 0 if only one is possible.
+
+        It needs exact inference, as ``nbest`` does.
+        """
+        tagger, X = self.tagger_, each_of(X, "X", "graphs")
+        graphs = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        return np.array(tagger.entropy(self._restricted(graphs, allowed), threads=self.threads))
+
+    def _numbers(self, graph: Any, of: Any, name: str) -> np.ndarray:
+        """The numbers of the labels of all nodes, type by type, each of which must have one."""
+        given = _labels_of(graph, of, name)
+        numbers: list[int] = []
+        for kind, _ in graph[0]:
+            sets = _sets(given[kind], self._labels[kind], self.unlabelled, name)
+            if len(sets) != len(given[kind]) or any(len(several) != 1 for _, several in sets):
+                raise DataError(f"{name} has nodes of type {kind!r} without a label, or with several: give each of them one label here")
+            numbers.extend(several[0] for _, several in sets)
+        return np.array(numbers, dtype=np.int64)
 
     def _restricted(self, graphs: list[Any], allowed: Any) -> list[Any]:
         """Graphs without labels, whose nodes may be restricted to some."""

@@ -45,6 +45,12 @@ class SkipChainCRF(Linked):
     ['NAME', 'O', 'O', 'NAME', 'O']
     >>> crf.predict_marginals(X)[0].shape
     (5, 2)
+
+    Probabilities of whole labellings need exact inference:
+
+    >>> exact = SkipChainCRF(skip="same(0) and capitalised(0)", inference="exact").fit(X, y)
+    >>> [labels for labels, probability in exact.nbest(X, 2)[1]][0]
+    ['O', 'O', 'O']
     """
 
     _links = "skip chain"
@@ -109,7 +115,10 @@ class SkipChainCRF(Linked):
         ``allowed`` restricts labels, in the form of ``y`` with missing labels: ``None`` is any label, a label is fixed, and a set is one of several.
         """
         found = self.tagger_.labels(X, allowed=self._allowed(X, allowed), threads=self.threads)
-        return object_array([[label for [label] in sequence] for sequence in found])
+        return object_array([self._named(sequence) for sequence in found])
+
+    def _named(self, labels: list[list[str]]) -> list[Any]:
+        return [label for [label] in labels]
 
     def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[np.ndarray]:
         """The probability of each label at each token: an array (tokens, labels) for each sequence.

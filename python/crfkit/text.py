@@ -15,7 +15,7 @@ cut new text in the same way, and give ``Tagger.tag`` the words.
 
 from __future__ import annotations
 
-from crfkit._crfkit import Tagger, text_parts
+from crfkit._crfkit import Tagger, check_text, text_parts
 from crfkit.errors import SettingError
 from crfkit.spans import Span
 
@@ -34,6 +34,7 @@ def spans(tagger: Tagger, text: str, by_sentence: bool = False) -> list[Span]:
     """The labelled parts of a text; ``Tagger.tag_text`` is the same."""
     if tagger.model.takes != "rows":
         raise SettingError("the model was trained on features, not on words: make the features of each word, and call tag")
+    check_text(tagger)
     found = []
     begin = 0
     for line in text.splitlines(keepends=True):

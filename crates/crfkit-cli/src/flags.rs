@@ -52,6 +52,11 @@ impl ModelKind {
         self.flag().trim_start_matches("--graph ").into()
     }
 
+    /// Whether such models label sequences of tokens.
+    pub fn labels_sequences(self) -> bool {
+        SEQUENCES.contains(&self)
+    }
+
     /// The name of this kind of model in messages.
     fn noun(self) -> &'static str {
         match self {
@@ -107,6 +112,8 @@ const IMAGES: &str = "it is for images (--graph grid)";
 const TEMPLATES: &str = "templates make features from columns of text";
 const WORDS: &[(ModelKind, &str)] = &[(Counts, "words and labels are counted, without features")];
 const VECTORS: &str = "only sequences have vectors of tokens";
+const PARTIAL: &str =
+    "it is how columns write them; graphs in a file have null or a list of labels, and images --unlabelled";
 const PENALTY: &str = "a model made of counts has no weights to fit or to penalise";
 const COUNTED: &str = "every sequence is counted once";
 const ONE_PASS: &str = "counting takes one pass over the data";
@@ -161,12 +168,8 @@ const TRAIN: &[Flag] = &[
     flag("label-weight", &[Chain, File, Grid], "only plain chains, graphs and images have weights of labels")
         .but(&[(Counts, COUNTED)]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
-    flag(
-        "partial-labels",
-        GATHERED,
-        "it is how columns write them; graphs in a file have null or a list of labels, and images --unlabelled",
-    )
-    .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
+    flag("partial-labels", GATHERED, PARTIAL)
+        .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
     flag("order", &[Chain], "only plain chains have weights of three labels")
         .but(&[(Counts, PENALTY), (Stream, "which label pairs occur is not known in advance")]),
     flag("segments", &[Chain], "only plain chains have weights of segments")
@@ -240,11 +243,7 @@ const EVAL: &[Flag] = &[
     flag("inference", LOOPY, EXACT_CHAINS),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
-    flag(
-        "partial-labels",
-        &[Chain, Counts],
-        "only plain chains are compared on such data here; train --dev and cv compare the others",
-    ),
+    flag("partial-labels", SEQUENCES, PARTIAL),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
 ];
 
@@ -254,6 +253,7 @@ const REPORT: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("test", FILES, "images are given by --images and --masks"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
+    flag("partial-labels", SEQUENCES, PARTIAL),
 ];
 
 /// Flags of every command that reads inputs for a model, of which only some kinds of model take them.

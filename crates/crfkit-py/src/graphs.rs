@@ -9,6 +9,7 @@ use crate::paths::FilePath;
 use crate::settings::read_settings;
 use crate::train::{Begin, train_corpus};
 use crate::walk::{At, Name, each_token, walk};
+use crate::whole::{self, Ranked, positive};
 use crate::workers::Workers;
 use crfkit::any::AnyModel;
 use crfkit::domain::Dev;
@@ -235,6 +236,14 @@ pub(crate) fn train_graph<'py>(
     train_corpus(py, corpus, dev, begin, callback)
 }
 
+/// The numbers of the labels of a labelling, and its probability.
+type RankedArray<'py> = (Bound<'py, PyArray1<i64>>, f64);
+
+/// The numbers of labels as an array.
+fn labels_array(py: Python<'_>, labels: Vec<u32>) -> Bound<'_, PyArray1<i64>> {
+    labels.into_iter().map(i64::from).collect::<Vec<i64>>().into_pyarray(py)
+}
+
 /// The name of a type, with its labels or the types of its nodes.
 type Named = (String, Vec<String>);
 
@@ -268,9 +277,7 @@ impl PyGraphTagger {
         let decode = decode_of(py, decode)?;
         let inputs = graphs_of(py, &self.0.model().domain.types, &x, Sets::Allowed)?;
         let found = self.0.labels(py, &inputs, decode, Threads::count(threads))?;
-        let array =
-            |labels: Vec<u32>| labels.into_iter().map(i64::from).collect::<Vec<i64>>().into_pyarray(py);
-        Ok(found.into_iter().map(array).collect())
+        Ok(found.into_iter().map(|labels| labels_array(py, labels)).collect())
     }
 
     /// The probability of every label of every node: for each graph an array with the rows of all nodes, end to end.
@@ -286,6 +293,66 @@ impl PyGraphTagger {
             Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
         })?;
         Ok(found.into_iter().map(|row| row.into_pyarray(py)).collect())
+    }
+
+    /// The ``n`` best labellings of graphs with their probabilities, best first; labels are arrays as those of ``labels``.
+    #[pyo3(signature = (x, n, *, threads=None))]
+    fn nbest<'py>(
+        &self,
+        py: Python<'py>,
+        x: Vec<GraphInput<'py>>,
+        n: isize,
+        threads: Option<Threads>,
+    ) -> PyResult<Vec<Vec<RankedArray<'py>>>> {
+        let n = positive(n)?;
+        let inputs = graphs_of(py, &self.0.model().domain.types, &x, Sets::Allowed)?;
+        let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
+            whole::nbest(worker.load(input)?, n)
+        })?;
+        let array = |(labels, p): Ranked| (labels_array(py, labels), p);
+        Ok(found.into_iter().map(|ranked| ranked.into_iter().map(array).collect()).collect())
+    }
+
+    /// The log-probabilities of labellings of graphs, by default of the best ones; ``y`` has arrays as those of ``labels``.
+    #[pyo3(signature = (x, y=None, *, threads=None))]
+    fn log_probability<'py>(
+        &self,
+        py: Python<'py>,
+        x: Vec<GraphInput<'py>>,
+        y: Option<Vec<PyReadonlyArray1<'py, i64>>>,
+        threads: Option<Threads>,
+    ) -> PyResult<Vec<f64>> {
+        let types = &self.0.model().domain.types;
+        let inputs = graphs_of(py, types, &x, Sets::Allowed)?;
+        let mut given = Vec::new();
+        for (k, (graph, labels)) in inputs.iter().zip(y.iter().flatten()).enumerate() {
+            let cards = graph.nodes.iter().map(|&kind| types.nodes()[kind].labels.len());
+            let labels = labels.as_array();
+            let number = |(&label, card): (&i64, usize)| {
+                u32::try_from(label).ok().filter(|label| (*label as usize) < card)
+            };
+            let found: Option<Vec<u32>> = labels.iter().zip(cards).map(number).collect();
+            let found = found.filter(|found| found.len() == graph.nodes.len() && found.len() == labels.len());
+            given.push(found.ok_or_else(|| {
+                data_error(py, format!("y[{k}] does not have one label for each node of X[{k}]"))
+            })?);
+        }
+        let asked: Vec<_> = inputs.iter().enumerate().map(|(k, graph)| (graph, given.get(k))).collect();
+        self.0.each(py, &asked, Threads::count(threads), |worker, (graph, labels)| {
+            whole::log_probability(worker.load(graph)?, labels.map(|labels| &labels[..]))
+        })
+    }
+
+    /// The entropies of the labellings of graphs, in nats.
+    #[pyo3(signature = (x, *, threads=None))]
+    fn entropy<'py>(
+        &self,
+        py: Python<'py>,
+        x: Vec<GraphInput<'py>>,
+        threads: Option<Threads>,
+    ) -> PyResult<Vec<f64>> {
+        let inputs = graphs_of(py, &self.0.model().domain.types, &x, Sets::Allowed)?;
+        self.0.each(py, &inputs, Threads::count(threads), |worker, input| worker.load(input)?.entropy())
     }
 
     /// The types of nodes with their labels, and the types of factors with the types of their nodes.

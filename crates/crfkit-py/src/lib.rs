@@ -1,10 +1,11 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
 //! It holds no algorithm. `features`, `labels`, `reading`, `walk`, `keys` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
-//! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `linked` has factorial and skip chains and models of counts, `asked`, `many` and `stored` belong to `tagger` and `tagged`, `workers` are
+//! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `text` cuts text, `linked` and `linked_tagger` have factorial and skip chains, `empirical` models of counts, `whole` the best labellings of graphs, `asked`, `many` and `stored` belong to `tagger` and `tagged`, `workers` are
 //! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
 mod asked;
+mod empirical;
 mod errors;
 mod features;
 mod graphs;
@@ -12,6 +13,7 @@ mod grids;
 mod keys;
 mod labels;
 mod linked;
+mod linked_tagger;
 mod many;
 mod model;
 mod objective;
@@ -21,9 +23,11 @@ mod settings;
 mod stored;
 mod tagged;
 mod tagger;
+mod text;
 mod train;
 mod vectors;
 mod walk;
+mod whole;
 mod workers;
 
 use crate::errors::setting_error;
@@ -37,11 +41,15 @@ mod _crfkit {
     use pyo3::types::PySequence;
 
     #[pymodule_export]
+    use super::empirical::train_empirical;
+    #[pymodule_export]
     use super::graphs::{PyGraphTagger, train_graph};
     #[pymodule_export]
     use super::grids::{PyGridTagger, train_grid};
     #[pymodule_export]
-    use super::linked::{PyLinkedTagger, train_empirical, train_linked};
+    use super::linked::train_linked;
+    #[pymodule_export]
+    use super::linked_tagger::PyLinkedTagger;
     #[pymodule_export]
     use super::many::tag_part;
     #[pymodule_export]
@@ -51,7 +59,9 @@ mod _crfkit {
     #[pymodule_export]
     use super::tagged::{PyTagged, tagged_of};
     #[pymodule_export]
-    use super::tagger::{PyTagger, tagger_of, text_parts};
+    use super::tagger::{PyTagger, tagger_of};
+    #[pymodule_export]
+    use super::text::{check_text, text_parts};
     #[pymodule_export]
     use super::train::train;
 

@@ -3,12 +3,12 @@
 use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
-use crate::labels::Given;
+use crate::labels::{Given, Partial};
 use crate::paths::{FilePath, bytes_of};
 use crate::tagger::PyTagger;
 use crate::train::sequences;
 use crfkit::any::AnyModel;
-use crfkit::chain::Sequence;
+use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::observer::Source;
 use crfkit::files::write_atomically;
 use crfkit::foreign::crfsuite;
@@ -199,7 +199,16 @@ impl PyModel {
 
     /// The same model with a temperature at which its probabilities agree with labelled sequences, which should not be those of training.
     /// The best labels stay the same.
-    fn calibrate(&self, py: Python<'_>, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Self> {
+    ///
+    /// With ``partial_labels``, ``None`` in ``y`` is a label that is not known, and a set is one of several.
+    #[pyo3(signature = (x, y, *, partial_labels=false))]
+    fn calibrate(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        partial_labels: bool,
+    ) -> PyResult<Self> {
         let AnyModel::Chain(model) = self.0.any() else {
             return Err(setting_error(
                 py,
@@ -208,8 +217,9 @@ impl PyModel {
                     .into(),
             ));
         };
-        let sequences = self.labelled(x, y)?;
-        let fitted = py.detach(|| model.calibrate(&sequences)).map_err(|error| raise(py, error))?;
+        let sequences = self.labelled(x, y, Partial::of(partial_labels))?;
+        let fit = if partial_labels { ChainModel::calibrate_partial } else { ChainModel::calibrate };
+        let fitted = py.detach(|| fit(model, &sequences)).map_err(|error| raise(py, error))?;
         Ok(PyModel(AnyModel::from(fitted.model).into()))
     }
 
@@ -224,11 +234,15 @@ impl PyModel {
 
     /// Label sequences and compare with their labels: chunk scores as conlleval counts them, and accuracies. Chunk scores are ``None``
     /// where labels mark no chunks.
+    ///
+    /// With ``partial_labels``, tokens whose label is ``None`` in ``y``, or a set of several, are not compared.
+    #[pyo3(signature = (x, y, *, partial_labels=false))]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
         y: &Bound<'py, PyAny>,
+        partial_labels: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         if self.0.any().member().is_none() {
             let kind = self.kind();
@@ -236,8 +250,9 @@ impl PyModel {
                 format!("a model of a {kind} does not label plain sequences: use the score of its estimator");
             return Err(setting_error(py, why));
         }
-        let sequences = self.labelled(x, y)?;
-        let score = py.detach(|| self.0.evaluate(Sequences::new(sequences)));
+        let sequences = self.labelled(x, y, Partial::of(partial_labels))?;
+        let evaluate = if partial_labels { Model::evaluate_partial } else { Model::evaluate };
+        let score = py.detach(|| evaluate(&self.0, Sequences::new(sequences)));
         let score = score.map_err(|error| raise(py, error))?;
         let scores = score.scores();
         let of_chunks = |score: f64| scores.chunked.then_some(score);
@@ -318,7 +333,12 @@ impl PyModel {
     }
 
     /// Labelled sequences of the form that the model takes.
-    fn labelled(&self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Vec<Sequence>> {
+    fn labelled(
+        &self,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        partial: Partial,
+    ) -> PyResult<Vec<Sequence>> {
         let (tokens, labels) = (x.len()?, y.len()?);
         if tokens != labels {
             return Err(data_error(
@@ -326,7 +346,8 @@ impl PyModel {
                 format!("X has {tokens} sequences, but y has {labels}: give labels for each of them"),
             ));
         }
-        let found = sequences(x, y, Given::plain(self.form()), &mut Converter::default())?;
+        let found =
+            sequences(x, y, Given { partial, ..Given::plain(self.form()) }, &mut Converter::default())?;
         match found.is_empty() {
             true => Err(data_error(x.py(), "X has no token: give labelled sequences".into())),
             false => Ok(found),

@@ -6,12 +6,12 @@ use crate::labels::{Partial, labels};
 use crate::stored::{Stored, restored, stored};
 use crate::tagger::{PyTagger, Worker};
 use crate::walk::Name;
+use crate::whole::positive;
 use crate::workers::Workers;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
 use crfkit::eval::{ChunkLabels, chunks, is_chunked};
 use numpy::{IntoPyArray, PyArray2, PyArray3, PyArrayMethods};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyTuple};
 use std::ops::Range;
@@ -212,9 +212,7 @@ impl PyTagged {
     /// The ``n`` best labellings with their probabilities, best first; fewer where there are fewer.
     fn nbest<'py>(&self, py: Python<'py>, n: isize) -> PyResult<Vec<(Bound<'py, PyList>, f64)>> {
         self.tagger.get().check_single(py, "probability of whole labellings")?;
-        let Some(n) = usize::try_from(n).ok().filter(|n| *n > 0) else {
-            return Err(PyValueError::new_err(format!("n is {n}: ask for at least 1 labelling")));
-        };
+        let n = positive(n)?;
         if self.labels.is_empty() {
             return Ok(vec![(PyList::empty(py), 1.0)]);
         }

@@ -11,7 +11,7 @@ use crate::workers::{Workers, locked};
 use crate::{Form, Threads};
 use crfkit::any::{AnyModel, Ensemble, Member};
 use crfkit::chain::Sequence;
-use crfkit::data::{label_rules, tokens};
+use crfkit::data::label_rules;
 use crfkit::explain::Question;
 use crfkit::tag::Tagger;
 use crfkit::{Error, Model};
@@ -369,20 +369,6 @@ impl PyTagger {
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, &self.names)
     }
-}
-
-/// The tokens of a text, or its sentences, as pairs of places in it, counted in characters.
-#[pyfunction]
-pub(crate) fn text_parts(text: &str, sentences: bool) -> Vec<(usize, usize)> {
-    let parts: Vec<_> =
-        if sentences { tokens::sentences(text).collect() } else { tokens::tokens(text).collect() };
-    let (mut bytes, mut characters) = (0, 0);
-    let mut place = |to: usize| {
-        characters += text[bytes..to].chars().count();
-        bytes = to;
-        characters
-    };
-    parts.into_iter().map(|part| (place(part.start), place(part.end))).collect()
 }
 
 /// A tagger of a model or several. Pickled taggers are read by this function.

@@ -46,8 +46,9 @@ const confusionSection = ofEach(({ confusion }) => {
 const SAMPLES_IN_SIGHT = 12;
 
 const samplesSection = ofEach(({ samples }) => {
+  const isWrong = token => token.gold !== null && token.gold !== token.predicted;
   const word = token => {
-    const wrong = token.gold !== token.predicted;
+    const wrong = isWrong(token);
     const title = `P(${token.predicted}) = ${token.p.toFixed(4)}` + (wrong ? `, P(${token.gold}) = ${token.p_gold.toFixed(4)}` : "");
     return el("li", { class: wrong ? "word wrong" : "word", title },
       el("span", { class: "text" }, token.text),
@@ -64,8 +65,9 @@ const samplesSection = ofEach(({ samples }) => {
   const words = text => el("td", {}, text);
   const amount = x => el("td", { class: "number" }, weight(x));
   const sentence = sample => {
-    const wrong = sample.tokens.filter(t => t.gold !== t.predicted).length;
-    const verdict = wrong ? `${wrong} wrong` : sample.mistake >= 0 ? "wrong further on" : "all right";
+    const wrong = sample.tokens.filter(isWrong).length;
+    const known = sample.tokens.some(t => t.gold !== null);
+    const verdict = wrong ? `${wrong} wrong` : sample.mistake >= 0 ? "wrong further on" : known ? "all right" : "no gold label";
     return el("div", { class: "sentence" },
       note(`${sample.place}: ${verdict}`),
       el("ul", { class: "words" }, ...sample.tokens.map(word),
@@ -78,7 +80,7 @@ const samplesSection = ofEach(({ samples }) => {
     el("p", { class: "note" },
       "The worst mistakes come first: those that the model was most certain of. Below each word is its label, with the model's certainty: ",
       el("span", { class: "nowrap" }, "0 ", scale, " 100 %"),
-      ". A wrong label has a red frame, and the gold label below it. The lines below a sequence say why wrong labels beat their runners-up: what each ",
+      ". A wrong label has a red frame, and the gold label below it; tokens whose gold label is not known have none. The lines below a sequence say why wrong labels beat their runners-up: what each ",
       "observation and each label pair adds to the difference of the scores, and which label the word would have without it."),
     ...first.map(sentence),
     rest.length ? folded(`${rest.length} more`, () => el("div", {}, ...rest.map(sentence))) : null,

@@ -132,7 +132,7 @@ pub struct Sample {
 impl Sample {
     /// The wrong tokens that are worth an explanation: the first ones.
     pub fn mistakes(&self) -> Vec<usize> {
-        let wrong = |t: &usize| self.tokens[*t].gold != self.tokens[*t].predicted;
+        let wrong = |t: &usize| self.tokens[*t].is_wrong();
         (0..self.tokens.len()).filter(wrong).take(REASONS).collect()
     }
 }
@@ -142,17 +142,24 @@ impl Sample {
 pub struct Token {
     /// The word.
     pub text: String,
-    /// The gold label.
-    pub gold: String,
+    /// The gold label, if it is known.
+    pub gold: Option<String>,
     /// The predicted label.
     pub predicted: String,
     /// P(predicted label).
     pub p: f64,
-    /// P(gold label); 0 for a label that the model does not know.
+    /// P(gold label); 0 for a label that the model does not know, and where there is none.
     pub p_gold: f64,
     /// Why the predicted label beat the runner-up, if it is wrong and was explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
+}
+
+impl Token {
+    /// Whether the predicted label is not the gold label.
+    pub fn is_wrong(&self) -> bool {
+        self.gold.as_ref().is_some_and(|gold| *gold != self.predicted)
+    }
 }
 
 /// The sequences with the worst mistakes seen so far, worst first.
@@ -160,13 +167,13 @@ pub struct Token {
 pub struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// Considers a sequence with these predicted and gold labels, and returns its sample if it is one of the worst. `names` are the names of the
+    /// Considers a sequence with these predicted and gold labels, of which some may not be known, and returns its sample if it is one of the worst. `names` are the names of the
     /// model's labels, `marginal` returns P(label) at a position, `place` says where the sequence was read, and `text` returns the
     /// word at a position.
     pub fn add(
         &mut self,
         names: &[String],
-        [predicted, gold]: [&[&str]; 2],
+        (predicted, gold): (&[&str], &[Option<&str>]),
         mut marginal: impl FnMut(usize, Label) -> f64,
         place: impl FnOnce() -> String,
         text: impl Fn(usize) -> String,
@@ -176,8 +183,8 @@ impl Samples {
         let mut probabilities = Vec::with_capacity(gold.len());
         for (t, (&label, &gold)) in predicted.iter().zip(gold).enumerate() {
             let mut p_of = |name: &str| number(name).map_or(0.0, |label| marginal(t, label));
-            let (p, p_gold) = (p_of(label), p_of(gold));
-            if label != gold {
+            let (p, p_gold) = (p_of(label), gold.map_or(0.0, &mut p_of));
+            if gold.is_some_and(|gold| gold != label) {
                 mistake += (p - p_gold).max(0.0);
                 all_right = false;
             }
@@ -192,7 +199,7 @@ impl Samples {
         }
         let tokens = (0..gold.len().min(TOKENS)).map(|t| Token {
             text: text(t),
-            gold: gold[t].into(),
+            gold: gold[t].map(str::to_owned),
             predicted: predicted[t].into(),
             p: probabilities[t].0,
             p_gold: probabilities[t].1,

@@ -100,15 +100,19 @@ fn of_many_labels_those_that_matter_are_shown() {
 #[test]
 fn the_worst_mistakes_come_first_however_the_work_is_divided() {
     let model = model("two Q\ncups U\nflour N\n\none Q\ncup U\nsalt N\n\none Q\nred N\nonion N\n");
-    // Right; wrong and sure; with a label that the model does not know; and many that are right.
-    let mut text = "one Q\ncup U\nsalt N\n\none U\ncup Q\nsalt N\n\none Q\ncup ?\nsalt N\n\n".to_owned();
+    // Right; wrong and sure; with a label that the model does not know; without a label; and many that are right.
+    let mut text =
+        "one Q\ncup U\nsalt N\n\none U\ncup Q\nsalt N\n\none Q\ncup ?\nsalt N\n\none Q\ncup -\nsalt N\n\n"
+            .to_owned();
     (0..50).for_each(|_| text += "two Q\ncups U\nflour N\n\n");
     let collect = |sequences: &[Columns]| {
         let mut tagger = Tagger::new(model.clone());
         let mut samples = Samples::default();
         for sequence in sequences {
             tagger.load_columns(sequence).unwrap();
-            let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.field(row, 1)).collect();
+            let gold: Vec<Option<&str>> = (0..sequence.len())
+                .map(|row| Some(sequence.field(row, 1)).filter(|gold| *gold != "-"))
+                .collect();
             let word = |row| sequence.field(row, 0).to_owned();
             let answers = tagger.answers();
             let predicted: Vec<&str> =
@@ -116,7 +120,7 @@ fn the_worst_mistakes_come_first_however_the_work_is_divided() {
             let marginal = |t, label| answers.marginal(t, label);
             let _ = samples.add(
                 &model.domain.labels,
-                [&predicted, &gold],
+                (&predicted, &gold),
                 marginal,
                 || sequence.place(0).to_string(),
                 word,
@@ -137,6 +141,8 @@ fn the_worst_mistakes_come_first_however_the_work_is_divided() {
     assert!(whole[0].mistake > whole[1].mistake && whole[1].mistake > 0.0);
     assert!(whole[2..].iter().all(|sample| sample.mistake < 0.0), "those that are right");
     let unknown = &whole[1].tokens[1];
-    assert_eq!((&unknown.gold[..], &unknown.predicted[..], unknown.p_gold), ("?", "U", 0.0));
+    assert_eq!((unknown.gold.as_deref(), &unknown.predicted[..], unknown.p_gold), (Some("?"), "U", 0.0));
     assert!(unknown.p > 0.5);
+    let without = whole.iter().find(|sample| sample.place == "text:13").unwrap();
+    assert!(without.tokens[1].gold.is_none() && without.mistakes().is_empty() && without.mistake < 0.0);
 }

@@ -21,7 +21,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
     ("risk", &["model", "data", "optim", "loss", "graph", "math", "ability"]),
     ("settings", &["model", "optim", "loss", "decode", "infer", "graph", "eval", "ability"]),
     ("answers", &["decode", "infer", "graph", "math"]),
-    ("tag", &["answers", "model", "decode", "infer", "graph", "eval"]),
+    ("tag", &["answers", "model", "data", "decode", "infer", "graph", "eval"]),
     (
         "domain",
         &[

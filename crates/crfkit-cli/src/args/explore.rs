@@ -251,6 +251,10 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub label_column: Option<i32>,
 
+    /// Labels may be missing: ? is any label, and B-PER|B-ORG one of the two
+    #[arg(long)]
+    pub partial_labels: bool,
+
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,

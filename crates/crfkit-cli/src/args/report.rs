@@ -43,6 +43,10 @@ pub struct ReportArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column, requires = "test")]
     pub label_column: Option<i32>,
 
+    /// Labels may be missing: tokens with ? or with one of several labels (B-PER|B-ORG) are not compared
+    #[arg(long, requires = "test")]
+    pub partial_labels: bool,
+
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,

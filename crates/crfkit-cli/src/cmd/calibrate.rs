@@ -1,5 +1,6 @@
 //! `crfkit calibrate`: fits a temperature, so that probabilities agree with labelled data.
 
+use super::eval::PARTIAL_HINT;
 use crate::args::CalibrateArgs;
 use crate::cmd::train::data::no_sequence;
 use crate::io::{Door, InputPlace, Inputs, name, open_model};
@@ -7,7 +8,9 @@ use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::any::{AnyModel, Ensemble, Member};
-use crfkit::chain::TemperatureFit;
+use crfkit::chain::{ChainModel, Sequence, TemperatureFit};
+use crfkit::data::partial::sole_label;
+use crfkit::domain::Domain;
 use crfkit::files::write_atomically;
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,8 +39,10 @@ pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
     if sequences.is_empty() {
         return Err(no_sequence(&args.dev));
     }
+    note_partial(&model, &sequences, args)?;
+    let fit = if args.partial_labels { ChainModel::calibrate_partial } else { ChainModel::calibrate };
     let TemperatureFit { model, temperature, losses: [before, after], sequences: used, left_out } =
-        model.calibrate(&sequences)?;
+        fit(&model, &sequences)?;
     write_atomically(&args.output, &AnyModel::Chain(model.into()).to_bytes()?)?;
     let mut out = std::io::stderr();
     let _ = writeln!(
@@ -51,4 +56,22 @@ pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which flag is missing if labels that the model does not know look like partial ones.
+fn note_partial(model: &ChainModel, sequences: &[Sequence], args: &CalibrateArgs) -> Result<()> {
+    for sequence in sequences.iter().filter(|_| !args.partial_labels) {
+        let truth = model.domain.truth(sequence)?;
+        let labels = truth.labels.iter().flatten();
+        if let Some(label) = labels.into_iter().find(|label| sole_label(label).is_none())
+            && !model.domain.labels.iter().any(|known| known == label)
+        {
+            let _ = writeln!(
+                std::io::stderr(),
+                "crfkit: note: the model does not know the label {label}; {PARTIAL_HINT}"
+            );
+            break;
+        }
+    }
+    Ok(())
 }

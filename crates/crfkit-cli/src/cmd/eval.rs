@@ -8,8 +8,9 @@ use crate::error::{some, stdout_failed, usage};
 use crate::io::{Door, InputPlace, Inputs, Reading, WithModel};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::Result;
+use crfkit::data::partial::sole_label;
 use crfkit::decode::Decode;
-use crfkit::eval::{Calibration, Scores};
+use crfkit::eval::Calibration;
 use crfkit::infer::Engine;
 use crfkit::tag::{Judgement, Tagger};
 use crfkit::{Error, Place};
@@ -23,8 +24,7 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     let text = match &args.predicted {
         Some(predicted) => predicted::scores(args, predicted)?,
         None => {
-            let (constraint, partial) = (args.constraint.as_deref(), args.partial_labels);
-            let limits = Limits { constraint, partial, ..Limits::default() };
+            let limits = Limits { constraint: args.constraint.as_deref(), ..Limits::default() };
             with_models(&args.model, limits, Evaluate(args))??
         }
     };
@@ -61,13 +61,14 @@ impl WithModel for Evaluate<'_> {
             engine: args.grid.inference,
             samples: false,
             calibration: args.calibration,
+            partial: args.partial_labels,
             threads: args.input.threads(),
         };
         let mut found = judge(&model, &inputs, &how)?;
         if let Some(plain) = model.without_temperature().filter(|_| args.calibration && inputs.again()) {
             found.before = Some(judge(&Arc::new(plain), &inputs, &how)?.calibration);
         }
-        found.report_unknown_labels();
+        found.report_unknown_labels(&*model);
         match args.json {
             true => {
                 let scores = model.json(&found.judgement, found.inputs)?;
@@ -96,6 +97,8 @@ pub struct How {
     pub samples: bool,
     /// Whether probabilities are compared with accuracies.
     pub calibration: bool,
+    /// Whether gold labels may be missing.
+    pub partial: bool,
     /// Threads.
     pub threads: usize,
 }
@@ -103,9 +106,13 @@ pub struct How {
 impl How {
     /// The defaults of a model.
     pub fn usual<M: Door>(model: &M, threads: usize) -> Self {
-        How { decode: model.decode(), engine: None, samples: false, calibration: false, threads }
+        let decode = model.decode();
+        How { decode, engine: None, samples: false, calibration: false, partial: false, threads }
     }
 }
+
+/// What helps where labels are not known.
+pub const PARTIAL_HINT: &str = "if `?` and `A|B` say that a label is not known, use --partial-labels";
 
 /// The results of a model on labelled data.
 #[derive(Default)]
@@ -120,6 +127,8 @@ pub struct Judged {
     pub before: Option<[Calibration; 2]>,
     /// Number of inputs.
     pub inputs: u64,
+    /// Whether gold labels could be missing.
+    partial: bool,
 }
 
 impl Judged {
@@ -175,8 +184,8 @@ impl Judged {
         model.parts(&self.judgement, self.samples, &inputs.name())
     }
 
-    /// Names the labels that the model does not know, on standard error.
-    pub fn report_unknown_labels(&self) {
+    /// Names the labels that the model does not know, on standard error, and what helps if they mean that a label is not known.
+    pub fn report_unknown_labels<M: Door>(&self, model: &M) {
         let unknown = &self.judgement.unknown_labels;
         if unknown.is_empty() {
             return;
@@ -188,35 +197,35 @@ impl Judged {
             _ => format!("{tokens} tokens have labels"),
         };
         let text = format!("note: {tokens} that the model does not know: {}", some(&names));
-        let _ = writeln!(std::io::stderr(), "crfkit: {text}");
+        let partial = names.iter().any(|name| sole_label(name).is_none());
+        let hint = match partial && !self.partial && model.kind().labels_sequences() {
+            true => format!("; they count as errors; {PARTIAL_HINT}"),
+            false => String::new(),
+        };
+        let _ = writeln!(std::io::stderr(), "crfkit: {text}{hint}");
     }
 }
 
 /// Labels inputs and compares with their gold labels.
 pub fn judge<M: Door>(model: &Arc<M>, inputs: &Inputs, how: &How) -> Result<Judged> {
     let sets = model.label_sets().len();
-    let mut workers = Tagger::with_engine(model.clone(), how.engine).crew(how.threads);
-    let mut all = Judged::new(sets);
+    let tagger = Tagger::with_engine(model.clone(), how.engine);
+    let tagger = if how.partial { tagger.with_partial_labels() } else { tagger };
+    let mut workers = tagger.crew(how.threads);
+    let mut all = Judged { partial: how.partial, ..Judged::new(sets) };
     let job = Judging { model: model.clone(), how: *how };
     pipeline::run(&job, model.open(inputs)?, &mut workers, |found: &Judged| {
         all.merge(found);
         Ok(())
     })?;
     match all.judgement.is_empty() {
+        true if how.partial && all.inputs > 0 => {
+            let message = "no token in it has exactly one gold label to compare with: label some";
+            Err(Error::input(Place::new(inputs.name(), 0), message).into())
+        }
         true => Err(Error::input(Place::new(inputs.name(), 0), M::NOTHING).into()),
         false => Ok(all),
     }
-}
-
-/// The scores of a model on labelled inputs.
-pub fn scores<M: Door>(model: &Arc<M>, inputs: &Inputs, threads: usize) -> Result<Scores> {
-    Ok(model.scores(&judge(model, inputs, &How::usual(&**model, threads))?.judgement))
-}
-
-/// The parts of a page about a model's results on labelled inputs.
-pub fn parts<M: Door>(model: &Arc<M>, inputs: &Inputs, threads: usize) -> Result<Vec<EvaluationPart>> {
-    let found = judge(model, inputs, &How { samples: true, ..How::usual(&**model, threads) })?;
-    Ok(found.into_parts(&**model, inputs))
 }
 
 struct Judging<M> {

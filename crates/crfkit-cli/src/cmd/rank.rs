@@ -2,7 +2,7 @@
 
 use super::tag::{Limits, with_models};
 use crate::args::{RankArgs, RankBy, RankOutput};
-use crate::error::{stdout_failed, usage};
+use crate::error::stdout_failed;
 use crate::flags::ModelKind;
 use crate::io::{Door, InputPlace, Inputs, Reading, WithModel};
 use crate::pipeline::{self, Block, Job, Source};
@@ -33,11 +33,6 @@ impl WithModel for Rank<'_> {
         args.given.check_model("rank", model.kind())?;
         let chain = matches!(model.kind(), ModelKind::Chain | ModelKind::Counts);
         let by = args.by.unwrap_or(if chain { RankBy::Entropy } else { RankBy::TokenEntropy });
-        if !chain && matches!(by, RankBy::Entropy | RankBy::Margin) {
-            return Err(usage(
-                "only plain chains have exact probabilities of whole labellings: use --by token-entropy",
-            ));
-        }
         let place = match &args.images {
             Some(images) => InputPlace::Images { images: images.clone(), masks: None },
             None => InputPlace::File(args.file.clone()),

@@ -97,9 +97,10 @@ impl WithModel for Evaluate<'_> {
         self.0.given.check_model("report", model.kind())?;
         match inputs(self.0) {
             Some(inputs) => {
-                let how = How { samples: true, ..How::usual(&*model, self.0.input.threads()) };
+                let usual = How::usual(&*model, self.0.input.threads());
+                let how = How { samples: true, partial: self.0.partial_labels, ..usual };
                 let found = judge(&model, &inputs, &how)?;
-                found.report_unknown_labels();
+                found.report_unknown_labels(&*model);
                 Ok(found.into_parts(&*model, &inputs))
             }
             None => Ok(Vec::new()),

@@ -35,7 +35,6 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
             || args.nbest.is_some()
             || args.grid.decode == Some(args::Decode::MaxMarginal)
             || args.model.len() > 1,
-        partial: false,
     };
     with_models(&args.model, limits, Tag(args))?
 }
@@ -210,7 +209,7 @@ impl<W: WithModel> ModelVisitor for Through<'_, W> {
     }
 }
 
-/// The labels that models of chains may choose, and that gold labels may be.
+/// The labels that models of chains may choose.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits<'a> {
     /// The value of `--constraint`.
@@ -221,8 +220,6 @@ pub struct Limits<'a> {
     pub at_most_once: &'a [String],
     /// Whether probabilities are asked for.
     pub probabilities: bool,
-    /// Whether gold labels may be missing.
-    pub partial: bool,
 }
 
 impl Limits<'_> {
@@ -240,7 +237,6 @@ impl Limits<'_> {
             },
         };
         let models = models.with_at_most_once(self.at_most_once)?;
-        let models = if self.partial { models.with_partial_labels() } else { models };
         if let Some(once) = models.at_most_once().filter(|once| !once.is_exact()) {
             let states = once.states();
             if self.probabilities {

@@ -1,8 +1,8 @@
 //! Graphs from a file: one JSON object per line, or arrays.
 
 use super::classes::{add_labels, add_summary, share_line, write_summary};
-use super::{Door, Feed, InputPlace, Inputs, Reading, Wanted, arrays, name};
-use crate::args::Marginals;
+use super::{Door, Feed, InputPlace, Inputs, Reading, Wanted, arrays, doubt_of_graph, name};
+use crate::args::{Marginals, RankBy};
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
 use anyhow::Result;
@@ -208,6 +208,10 @@ impl Door for TypedModel {
         }
         out.push(b'\n');
         Ok(())
+    }
+
+    fn doubt(&self, by: RankBy, tagger: &mut TypedTagger) -> Result<f64> {
+        doubt_of_graph(by, tagger)
     }
 
     fn variable_name(&self, graph: &TypedGraph, node: usize) -> String {

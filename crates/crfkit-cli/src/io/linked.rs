@@ -5,8 +5,8 @@ mod answers;
 use super::layout::brackets;
 use super::reasons::explain_mistakes;
 use super::repeat::repeat_rows;
-use super::{Door, InputPlace, Inputs, RowFile, Trained, Wanted, note_rough};
-use crate::args::{Format, Output};
+use super::{Door, InputPlace, Inputs, RowFile, Trained, Wanted, doubt_of_graph, note_rough};
+use crate::args::{Format, Output, RankBy};
 use crate::error::usage;
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
@@ -76,6 +76,9 @@ impl Door for LinkedModel {
                 "the labels came before other columns in training, but in this format they come last: use --format columns"
             );
         }
+        if reading.text.is_some() {
+            self.domain.check_words_alone()?;
+        }
         let file = RowFile::open(path, reading, &format)?.at_most(Some(self.domain.columns), reading);
         Ok(file.labelled(self.domain.label_columns.iter().map(|&column| column as i32)))
     }
@@ -133,17 +136,17 @@ impl Door for LinkedModel {
         }
         let (count, word_column) = (self.domain.labels.len(), self.domain.word_column());
         tagger.answers().probability_of(0, 0)?; // fails here rather than below, where it cannot be reported
-        let mut added = Vec::new();
-        let columns = self.domain.label_columns.iter().zip(&self.domain.labels);
-        for (c, ((&column, names), samples)) in columns.zip(samples).enumerate() {
-            let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.field(row, column)).collect();
+        let (truth, mut added) = (tagger.truth(self, sequence)?, Vec::new());
+        for (c, (names, samples)) in self.domain.labels.iter().zip(samples).enumerate() {
+            let gold = truth.labels.iter().skip(c).step_by(count);
+            let gold: Vec<Option<&str>> = gold.map(Option::as_deref).collect();
             let predicted = labels.iter().skip(c).step_by(count);
             let predicted: Vec<&str> = predicted.map(|&label| names[label as usize].as_str()).collect();
             let marginal =
                 |t: usize, label| tagger.answers().probability_of(t * count + c, label).unwrap_or(f64::NAN);
             let word = |row| sequence.field(row, word_column).to_owned();
             let place = || sequence.place(0).to_string();
-            added.push(samples.add(names, [&predicted[..], &gold], marginal, place, word));
+            added.push(samples.add(names, (&predicted, &gold), marginal, place, word));
         }
         for (c, sample) in added.into_iter().enumerate() {
             if let Some(sample) = sample {
@@ -155,6 +158,10 @@ impl Door for LinkedModel {
 
     fn word(&self, sequence: &Columns, variable: usize) -> String {
         sequence.field(variable / self.domain.labels.len(), self.domain.word_column()).to_owned()
+    }
+
+    fn doubt(&self, by: RankBy, tagger: &mut LinkedTagger) -> Result<f64> {
+        doubt_of_graph(by, tagger)
     }
 
     fn repeat(&self, sequence: &Columns, out: &mut Vec<u8>) -> Result<()> {

@@ -22,9 +22,11 @@ pub use rows::{Reading, RowFile, TextCut, Trained, VectorFile};
 pub use sequences::{SequenceReader, templates};
 
 use crate::args::{Marginals, Output, RankBy};
+use crate::error::usage;
 use crate::flags::ModelKind;
 use crate::pipeline::Source;
 use anyhow::Result;
+use crfkit::answers::GraphAnswers;
 use crfkit::eval::{Calibration, Scheme};
 use crfkit::explain::Explain;
 use crfkit::graph::Label;
@@ -169,11 +171,13 @@ pub trait Door: Labeller<Input: Clone> + Explain + Sized {
     }
     /// How doubtful the labels of the current input are.
     fn doubt(&self, by: RankBy, tagger: &mut Tagger<Self>) -> Result<f64> {
-        let sum = tagger.label_entropy()?;
-        Ok(match by {
-            RankBy::TotalTokenEntropy => sum,
-            _ => sum / tagger.variables().max(1) as f64,
-        })
+        match by {
+            RankBy::TotalTokenEntropy => Ok(tagger.label_entropy()?),
+            RankBy::TokenEntropy => Ok(tagger.label_entropy()? / tagger.variables().max(1) as f64),
+            RankBy::Entropy | RankBy::Margin => Err(usage(
+                "images are too large for exact probabilities of whole labellings: use --by token-entropy",
+            )),
+        }
     }
     /// Appends what was read, in the format in which it was read, or as columns.
     fn repeat(&self, item: &<Self::Source as Source>::Item, out: &mut Vec<u8>) -> Result<()>;
@@ -200,6 +204,16 @@ pub trait WithModel {
     type Out;
     /// Does it.
     fn with<M: Door>(self, model: Arc<M>) -> Self::Out;
+}
+
+/// How doubtful the labels of the current graph are; what is about whole labellings needs exact inference.
+fn doubt_of_graph<M: Door<Answers = GraphAnswers>>(by: RankBy, tagger: &mut Tagger<M>) -> Result<f64> {
+    Ok(match by {
+        RankBy::Entropy => tagger.answers().entropy()?,
+        RankBy::Margin => tagger.answers().margin()?,
+        RankBy::TotalTokenEntropy => tagger.label_entropy()?,
+        RankBy::TokenEntropy => tagger.label_entropy()? / tagger.variables().max(1) as f64,
+    })
 }
 
 /// Warns on standard error that the answers about an input are rough.

@@ -20,7 +20,7 @@ use crfkit::data::rows::RowFormat;
 use crfkit::data::template::Templates;
 use crfkit::eval::{Calibration, ChunkLabels, Scheme, chunks, is_chunked};
 use crfkit::graph::Label;
-use crfkit::tag::{Judgement, Labeller, Tagger};
+use crfkit::tag::{Judgement, Tagger};
 use crfkit_report::Samples;
 use std::borrow::Cow;
 use std::io::Read;
@@ -233,6 +233,10 @@ impl Door for Ensemble {
             }
             _ => {}
         }
+        if reading.text.is_some() {
+            check_label_is_last(self)?;
+            self.check_words_alone()?;
+        }
         let mut reader = SequenceReader::open(path, reading, trained)?;
         if let FormatReader::Rows(file) = reader.file {
             if matches!(
@@ -287,14 +291,14 @@ impl Door for Ensemble {
             Member::Weighted(model) => model.domain.layout_of(sequence)?.map_or(0, |layout| layout.word()),
             Member::Empirical(model) => model.settings().word_column,
         };
-        let truth = self.truth(sequence)?;
-        let gold: Vec<&str> = truth.labels.iter().map(|label| label.as_deref().unwrap_or("")).collect();
+        let truth = tagger.truth(self, sequence)?;
+        let gold: Vec<Option<&str>> = truth.labels.iter().map(Option::as_deref).collect();
         let predicted: Vec<&str> =
             labels.iter().map(|&label| self.labels()[label as usize].as_str()).collect();
         let marginal = |t, label| tagger.marginal(t, label);
         let word = |t| sequence.word(t, word_column).to_owned();
         let place = || sequence.place(0).to_string();
-        match samples[0].add(self.labels(), [&predicted[..], &gold], marginal, place, word) {
+        match samples[0].add(self.labels(), (&predicted, &gold), marginal, place, word) {
             Some(sample) => explain_mistakes(self, sequence, tagger, (0, sample)),
             None => Ok(()),
         }
@@ -312,7 +316,7 @@ impl Door for Ensemble {
         if self.members().len() > 1 || !is_chunked(self.labels().iter().map(String::as_str)) {
             return Ok(());
         }
-        let truth = self.truth(sequence)?;
+        let truth = tagger.truth(self, sequence)?;
         let gold: Vec<&str> = truth.labels.iter().map(|label| label.as_deref().unwrap_or("")).collect();
         let gold = chunks(&gold);
         let found: Vec<&str> = labels.iter().map(|&label| self.labels()[label as usize].as_str()).collect();

@@ -192,7 +192,7 @@ fn tokens_of_several_columns_and_several_label_columns() {
     let tagged = output(crfkit().args(["tag", "--output", "json", "-m"]).arg(at("two")).arg(at("two.jsonl")));
     assert_eq!(json_lines(&tagged)[0], json!({"tokens": [["a", "N"], ["b", "V"]], "labels": ["A", "B"]}));
     let message = failure(crfkit().args(["tag", "--text", "-m"]).arg(at("two")).write_stdin("a b\n"), 1);
-    assert!(message.contains("1 column, but the model's templates use 2"), "{message}");
+    assert!(message.contains("trained on 3 columns, the label included, and reads column 1"), "{message}");
 
     let line = r#"{"tokens": ["a", "b"], "labels": [["A", "B"], ["x", "y"]]}"#;
     fs::write(at("linked.jsonl"), format!("{line}\n{line}\n")).unwrap();

@@ -17,6 +17,7 @@ mod grids;
 mod linked;
 mod manners;
 mod observations;
+mod partial;
 mod pipes;
 mod reliability;
 mod report;

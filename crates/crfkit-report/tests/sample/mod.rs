@@ -74,7 +74,7 @@ pub fn page() -> Page {
     };
     let token = |gold: &str, predicted: &str| Token {
         text: HOSTILE.into(),
-        gold: gold.into(),
+        gold: Some(gold.into()),
         predicted: predicted.into(),
         p: 0.75,
         p_gold: 0.25,

@@ -1,7 +1,7 @@
 //! What only exact inference can say about a graph: its best labellings, and probabilities of labellings and of their parts.
 
 use super::{Answers, GraphAnswers};
-use crate::decode::{NBEST_MEMORY, Ranked, graph_nbest};
+use crate::decode::{Decode, NBEST_MEMORY, Ranked, graph_nbest};
 use crate::graph::{FORBIDDEN, Graph, Label, TableRef};
 use crate::math::Array;
 use crate::{Error, Result};
@@ -18,12 +18,34 @@ impl GraphAnswers {
         }
     }
 
-    /// The `n` best labellings with their scores, best first; fewer where the graph has fewer. Equal scores come in any order, but always
-    /// in the same one. It is an error if the engine is not exact, or if they need more memory than [`NBEST_MEMORY`].
+    /// The `n` best labellings with their scores, best first; fewer where the graph has fewer. The first one is that of
+    /// [`Decode::Best`]. Other equal scores come in any order, but always in the same one. It is an error if the engine is not exact,
+    /// or if they need more memory than [`NBEST_MEMORY`].
     pub fn nbest(&mut self, n: usize) -> Result<Vec<Ranked>> {
         self.check_exact()?;
         let ranked = graph_nbest(self.graph(), self.psi(), n, -FORBIDDEN / 2.0, NBEST_MEMORY);
-        ranked.map_err(|error| self.at_place(error))
+        let mut ranked = ranked.map_err(|error| self.at_place(error))?;
+        if !ranked.is_empty() {
+            // Both searches are exact, but each breaks ties in its own way.
+            let labels = self.labels(Decode::Best)?.to_vec();
+            match ranked.iter().position(|ranked| ranked.labels == labels) {
+                Some(place) => ranked[..=place].rotate_right(1),
+                None => {
+                    ranked.pop();
+                    ranked.insert(0, Ranked { score: self.score(&labels), labels });
+                }
+            }
+        }
+        Ok(ranked)
+    }
+
+    /// ln P of the best labelling minus ln P of the second best; infinite if there is no second. It is an error if the engine is not exact.
+    pub fn margin(&mut self) -> Result<f64> {
+        Ok(match &self.nbest(2)?[..] {
+            // Of equally good ones, rounding may say that the second is better.
+            [best, second] => (best.score - second.score).max(0.0),
+            _ => f64::INFINITY,
+        })
     }
 
     /// log Z of the current graph. It is an error if the engine is not exact.

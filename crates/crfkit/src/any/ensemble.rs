@@ -1,6 +1,6 @@
 //! Ensembles: models of chains that label together.
 
-use super::gold::{check_gold, known_labels};
+use super::gold::check_gold;
 use super::member::{Member, MemberScratch, MemberTables};
 use crate::answers::ChainAnswers;
 use crate::decode::{AtMostOnce, Decode};
@@ -25,13 +25,11 @@ pub struct Ensemble {
     allowed: Option<i32>,
     /// What may occur at most once.
     once: Option<Arc<AtMostOnce>>,
-    /// Whether gold labels may be missing, or one of several.
-    partial: bool,
 }
 
 impl From<Member> for Ensemble {
     fn from(member: Member) -> Self {
-        Ensemble { members: vec![member], rules: None, allowed: None, once: None, partial: false }
+        Ensemble { members: vec![member], rules: None, allowed: None, once: None }
     }
 }
 
@@ -42,7 +40,7 @@ impl Ensemble {
             return Err(Error::Setting("at least one model is needed".into()));
         };
         match members.iter().all(|member| member.labels() == first.labels()) {
-            true => Ok(Ensemble { members, rules: None, allowed: None, once: None, partial: false }),
+            true => Ok(Ensemble { members, rules: None, allowed: None, once: None }),
             false => Err(Error::Setting(
                 "models that label together need the same labels, but these differ".into(),
             )),
@@ -65,11 +63,6 @@ impl Ensemble {
     #[doc(hidden)]
     pub fn with_allowed(self, column: i32) -> Self {
         Ensemble { allowed: Some(column), ..self }
-    }
-
-    /// The same models, for data in which labels may be missing: tokens with `?` or with one of several labels (`A|B`) have no gold label.
-    pub fn with_partial_labels(self) -> Self {
-        Ensemble { partial: true, ..self }
     }
 
     /// The same models, for labellings that have each of these labels or chunk types at most once. It is an error if the models do not
@@ -207,6 +200,12 @@ impl Ensemble {
         self.members.iter().map(Member::columns).try_fold(0, |most, columns| columns.map(|n| most.max(n)))
     }
 
+    /// Rejects running text, which has words alone, for models that read more.
+    #[doc(hidden)]
+    pub fn check_words_alone(&self) -> Result<()> {
+        self.members.iter().try_for_each(Member::check_words_alone)
+    }
+
     /// The number of a label.
     pub fn label(&self, name: &str) -> Option<Label> {
         let labels = self.labels();
@@ -267,14 +266,13 @@ impl Labeller for Ensemble {
 
     /// The gold labels. Columns and known words are those of the first model.
     fn truth<'a>(&'a self, sequence: &'a Sequence) -> Result<Truth<'a>> {
-        let truth = match &self.members[0] {
+        match &self.members[0] {
             Member::Weighted(model) => {
                 check_gold(model, sequence)?;
                 model.truth(sequence)
             }
             Member::Empirical(model) => model.truth(sequence),
-        }?;
-        Ok(if self.partial { known_labels(truth) } else { truth })
+        }
     }
 
     fn place(sequence: &Sequence) -> Place {

@@ -4,8 +4,8 @@ use crate::Result;
 use crate::answers::ChainAnswers;
 use crate::data::conllu::Fields;
 use crate::decode::StateChain;
-use crate::domain::ReadyTables;
 use crate::domain::chain::{ChainModel, Sequence};
+use crate::domain::{ReadyTables, words_alone};
 use crate::empirical::{EmpiricalModel, EmpiricalScratch};
 use crate::graph::Shared;
 use crate::tag::Labeller;
@@ -43,6 +43,14 @@ impl Member {
         match self {
             Member::Weighted(model) => model.domain.columns?.fields,
             Member::Empirical(model) => model.settings().fields,
+        }
+    }
+
+    /// Rejects running text for a model that reads more than the words.
+    pub(super) fn check_words_alone(&self) -> Result<()> {
+        match self {
+            Member::Weighted(model) => model.domain.check_words_alone(),
+            Member::Empirical(model) => words_alone([model.settings().word_column], None),
         }
     }
 

@@ -8,7 +8,8 @@
 //! - [`images`]: images and masks (PNG, JPEG, PGM and related formats); [`sites`]: images with numbers for pairs;
 //!   [`numpy`]: arrays.
 //! - [`template`], [`pattern`], [`lexicon`], [`presets`], [`observer`]: from columns to observations.
-//! - [`rule`]: which tokens of a sequence are linked; [`label_rules`]: which labels may follow each other.
+//! - [`rule`]: which tokens of a sequence are linked; [`label_rules`]: which labels may follow each other; [`partial`]: labels that are not
+//!   known.
 //! - [`strings`]: from names to numbers; [`bytes`]: arrays that are parts of a file in memory; [`half`]: 16-bit
 //!   numbers.
 //! - [`dataset`]: examples in memory, ready for training.
@@ -46,6 +47,8 @@ pub mod npz;
 pub mod numpy;
 #[doc(hidden)]
 pub mod observer;
+#[doc(hidden)]
+pub mod partial;
 #[doc(hidden)]
 pub mod pattern;
 mod pieces; // Dataset::split

@@ -1,6 +1,5 @@
 //! Development sets: examples on which a model is evaluated during training.
 
-use super::partial::sole_label;
 use super::{Digest, Domain, ModelGraph};
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
@@ -62,14 +61,14 @@ impl<D: Domain> Dev<D> {
             ));
         }
         domain.observe(input, &mut self.scratch, &mut self.data)?;
-        let Truth { labels, .. } = domain.truth(input)?;
+        let truth = domain.truth(input)?;
+        let Truth { labels, .. } = if self.partial { truth.without_partial() } else { truth };
         let example = self.data.len() - 1;
         let sets = domain.label_sets();
         let mut gold = Vec::with_capacity(labels.len());
         for (v, label) in labels.iter().enumerate() {
             let set = domain.label_set_of(self.data.graph(example), v);
-            let label = label.as_deref();
-            gold.push(match if self.partial { label.and_then(sole_label) } else { label } {
+            gold.push(match label.as_deref() {
                 None => UNLABELLED,
                 Some(name) => number(&sets[set].labels, &mut self.unknown[set], name),
             });

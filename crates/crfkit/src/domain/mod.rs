@@ -26,6 +26,7 @@ mod model;
 mod objective;
 mod partial;
 mod stored;
+mod words;
 
 pub use corpus::Corpus;
 pub use dev::Dev;
@@ -35,8 +36,9 @@ pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, read_file};
 pub use model::WeightedModel;
 pub use objective::ModelGraph;
 pub(crate) use objective::{AnswersOf, Sum};
-pub(crate) use partial::{allowed_in, label_bits, sole_label};
+pub(crate) use partial::{allowed_in, label_bits};
 pub(crate) use stored::{check_label_names, check_labels, check_trained_labels, too_many_labels};
+pub(crate) use words::words_alone;
 
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;

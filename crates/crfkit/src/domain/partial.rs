@@ -1,6 +1,7 @@
 //! Labels that are not known, or of which several are possible: in training data, and as a restriction when sequences are labelled.
 
 use crate::data::columns::Columns;
+use crate::data::partial::{is_unknown, names_of};
 use crate::data::strings::Strings;
 use crate::error::only_columns;
 use crate::graph::{FIRST_SET, Label, LabelBits, UNLABELLED};
@@ -13,9 +14,6 @@ pub(in crate::domain) struct Sets {
     pub(in crate::domain) numbers: HashMap<String, Label>,
     pub(in crate::domain) labels: Vec<Vec<Label>>,
 }
-
-/// The label of a token of which nothing is known.
-const UNKNOWN: &str = "?";
 
 impl Sets {
     /// The sets as bits, of `labels` labels whose numbers are now `ids`.
@@ -35,25 +33,6 @@ impl Sets {
         self.numbers.insert(text, number);
         number
     }
-}
-
-/// The names in a set.
-pub(in crate::domain) fn names_of(text: &str) -> impl Iterator<Item = &str> {
-    text.split('|').filter(|name| !name.is_empty())
-}
-
-/// Whether any label is possible: alone, or as one of several.
-pub(in crate::domain) fn is_unknown(text: &str) -> bool {
-    names_of(text).any(|name| name == UNKNOWN)
-}
-
-/// The label, if only one is possible.
-pub(crate) fn sole_label(text: &str) -> Option<&str> {
-    if !text.contains('|') {
-        return (text != UNKNOWN).then_some(text);
-    }
-    let first = names_of(text).next().filter(|name| *name != UNKNOWN)?;
-    names_of(text).all(|name| name == first).then_some(first)
 }
 
 /// The number of a label, or of what is known about it.
@@ -131,15 +110,5 @@ mod tests {
         assert_eq!(labels.len(), 0);
         assert_eq!(gold_of("X|Y", &mut labels, &mut sets), FIRST_SET);
         assert_eq!(gold_of("?", &mut labels, &mut None), 2);
-    }
-
-    #[test]
-    fn one_label_is_known() {
-        for (text, label) in [("X", "X"), ("", ""), ("X|", "X"), ("X|X", "X"), ("??", "??")] {
-            assert_eq!(sole_label(text), Some(label), "{text}");
-        }
-        for text in ["?", "?|?", "X|?", "?|X", "X|Y", "|"] {
-            assert_eq!(sole_label(text), None, "{text}");
-        }
     }
 }

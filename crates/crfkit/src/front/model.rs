@@ -111,15 +111,12 @@ impl Model {
     /// # Ok::<(), crfkit::Error>(())
     /// ```
     pub fn evaluate(&self, sequences: Sequences) -> Result<EvaluationReport> {
-        let mut tagger = Tagger::new(Arc::new(self.chains()?));
-        let mut judgement = Judgement::new(1);
-        for sequence in sequences {
-            tagger.judge(&sequence?, tagger.model().decode(), &mut judgement)?;
-        }
-        match judgement.is_empty() {
-            true => Err(Error::Setting("there is no sequence to evaluate the model on".into())),
-            false => Ok(EvaluationReport { evaluation: judgement.sets.swap_remove(0) }),
-        }
+        evaluate(Tagger::new(Arc::new(self.chains()?)), sequences)
+    }
+
+    /// The same for sequences with partial labels: tokens whose label is `?`, or one of several (`A|B`), are not compared.
+    pub fn evaluate_partial(&self, sequences: Sequences) -> Result<EvaluationReport> {
+        evaluate(Tagger::new(Arc::new(self.chains()?)).with_partial_labels(), sequences)
     }
 
     /// The model, if it is a model of plain chains; otherwise an error.
@@ -131,6 +128,20 @@ impl Model {
             ))
         })?;
         Ok(Ensemble::from(member))
+    }
+}
+
+/// The scores of a worker on sequences.
+fn evaluate(mut tagger: Tagger<Ensemble>, sequences: Sequences) -> Result<EvaluationReport> {
+    let mut judgement = Judgement::new(1);
+    for sequence in sequences {
+        tagger.judge(&sequence?, tagger.model().decode(), &mut judgement)?;
+    }
+    match judgement.is_empty() {
+        true => Err(Error::Setting(
+            "there is no label to compare with: evaluate the model on labelled sequences".into(),
+        )),
+        false => Ok(EvaluationReport { evaluation: judgement.sets.swap_remove(0) }),
     }
 }
 

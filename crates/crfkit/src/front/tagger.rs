@@ -94,7 +94,8 @@ impl SequenceTagger {
     }
 
     /// Labels running text, which the [simple tokeniser](crate::data::tokens) cuts into tokens. Returns the chunks that were found (`B-NAME
-    /// I-NAME` is one of type `NAME`), or each token where labels are not chunks.
+    /// I-NAME` is one of type `NAME`), or each token where labels are not chunks. It is an error if the model reads more columns than the
+    /// words.
     ///
     /// ```no_run
     /// let text = "2 cups of flour, sifted";
@@ -104,6 +105,7 @@ impl SequenceTagger {
     /// # Ok::<(), crfkit::Error>(())
     /// ```
     pub fn tag_text(&mut self, text: &str) -> Result<Vec<LabelledSpan>> {
+        self.tagger.model().check_words_alone()?;
         let tokens: Vec<Range<usize>> = tokens(text).collect();
         self.tagger.load(&Sequence::from_rows(tokens.iter().map(|token| [&text[token.clone()]]))?)?;
         let found = self.tagger.viterbi().to_vec();

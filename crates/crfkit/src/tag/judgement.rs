@@ -1,5 +1,6 @@
 //! Comparing labellings with gold labels, for any kind of model.
 
+use crate::data::partial::sole_label;
 use crate::eval::Evaluation;
 use crate::graph::Label;
 use crate::model::LabelSet;
@@ -13,6 +14,22 @@ pub struct Truth<'a> {
     pub labels: Vec<Option<Cow<'a, str>>>,
     /// For each variable, whether its word was seen in training; empty if there are no words.
     pub known: Vec<bool>,
+}
+
+impl Truth<'_> {
+    /// The same without the labels of variables that may have any label (`?`) or one of several (`A|B`).
+    pub(crate) fn without_partial(mut self) -> Self {
+        for label in &mut self.labels {
+            match label.as_deref().map(sole_label) {
+                Some(Some(sole)) if label.as_deref() != Some(sole) => {
+                    *label = Some(Cow::Owned(sole.to_owned()))
+                }
+                Some(None) => *label = None,
+                _ => {}
+            }
+        }
+        self
+    }
 }
 
 /// How many labels are correct, out of how many.

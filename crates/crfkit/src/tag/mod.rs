@@ -69,6 +69,8 @@ pub struct Tagger<M: Labeller> {
     engine: Option<Engine>,
     scratch: M::Scratch,
     answers: M::Answers,
+    /// Whether gold labels may be missing, or one of several.
+    partial: bool,
 }
 
 impl<M: Labeller> Tagger<M> {
@@ -85,12 +87,19 @@ impl<M: Labeller> Tagger<M> {
 
     pub(crate) fn with_tables(model: Arc<M>, tables: Arc<M::Tables>, engine: Option<Engine>) -> Self {
         let answers = model.answers(&tables, engine);
-        Tagger { model, tables, engine, scratch: M::Scratch::default(), answers }
+        Tagger { model, tables, engine, scratch: M::Scratch::default(), answers, partial: false }
+    }
+
+    /// The same worker, for comparisons with data in which labels may be missing: variables with `?` or with one of several labels (`A|B`)
+    /// have no gold label.
+    pub fn with_partial_labels(self) -> Self {
+        Tagger { partial: true, ..self }
     }
 
     /// Another worker for the same model. The tables are shared, not computed again.
     pub fn fork(&self) -> Self {
-        Tagger::with_tables(self.model.clone(), self.tables.clone(), self.engine)
+        let fork = Tagger::with_tables(self.model.clone(), self.tables.clone(), self.engine);
+        Tagger { partial: self.partial, ..fork }
     }
 
     /// Several workers for the same model: `workers` of them, at least one.
@@ -157,6 +166,13 @@ impl<M: Labeller> Tagger<M> {
         Ok(sum.max(0.0))
     }
 
+    /// The gold labels of an input of `model`, which is this worker's model. It is an error if it has none.
+    #[doc(hidden)]
+    pub fn truth<'a>(&self, model: &'a M, input: &'a M::Input) -> Result<Truth<'a>> {
+        let truth = model.truth(input)?;
+        Ok(if self.partial { truth.without_partial() } else { truth })
+    }
+
     /// Labels an input, compares the result with its gold labels, and returns the predicted labels.
     pub fn judge(
         &mut self,
@@ -165,7 +181,7 @@ impl<M: Labeller> Tagger<M> {
         judgement: &mut Judgement,
     ) -> Result<Vec<Label>> {
         let model = self.model.clone();
-        let truth = model.truth(input)?;
+        let truth = self.truth(&model, input)?;
         self.load(input)?;
         let labels = self.answers.labels(decode)?.to_vec();
         let graph = self.answers.graph();
@@ -182,7 +198,7 @@ impl<M: Labeller> Tagger<M> {
         calibration: &mut Calibration,
     ) -> Result<()> {
         let model = self.model.clone();
-        let (truth, sets) = (model.truth(input)?, model.label_sets());
+        let (truth, sets) = (self.truth(&model, input)?, model.label_sets());
         for (v, &label) in labels.iter().enumerate() {
             let Some(gold) = &truth.labels[v] else { continue };
             let set = model.label_set_of(self.answers.graph(), v);

@@ -110,6 +110,15 @@ fn answers_equal_enumeration() {
             assert_eq!(answers.log_probability(labels).unwrap(), f64::NEG_INFINITY);
         }
         let best = answers.labels(Decode::Best).unwrap().to_vec();
+        for n in [1, 2, 7, 10_000] {
+            assert_eq!(answers.nbest(n).unwrap()[0].labels, best, "of equally good ones, too");
+        }
+        let lead = kept.get(1).map_or(f64::INFINITY, |second| kept[0].0 - second.0);
+        let margin = answers.margin().unwrap();
+        assert!(
+            margin == lead || (margin - lead).abs() < 1e-9 * kept[0].0.abs().max(1.0),
+            "{margin} against {lead}"
+        );
         assert!(obeys(&best) && difference(answers.score(&best), kept[0].0) < 1e-12);
     }
 }
@@ -120,8 +129,11 @@ fn long_lists_of_equal_labellings_are_found() {
     let graph = build::factorial_chain(300, &[3, 4], PairTables::Shared).unwrap();
     let mut x = Problem::random(&mut Random::new(1), &graph, 1.0);
     x.own.iter_mut().chain(x.shared.iter_mut().flatten()).for_each(|x| *x = 0.0);
-    let ranked = answers(&x, Engine::Exact).nbest(200).unwrap();
+    let mut tied = answers(&x, Engine::Exact);
+    let ranked = tied.nbest(200).unwrap();
     assert_eq!((ranked.len(), ranked[199].score), (200, 0.0));
+    assert_eq!(tied.labels(Decode::Best).unwrap(), ranked[0].labels);
+    assert_eq!(tied.margin().unwrap(), 0.0);
     // The limit is of memory, and an error says so.
     let (shared, own) = (x.tables::<f64>(None, 0.0), x.own_array::<f64>(None, 0.0));
     let psi = Psi { shared: &shared, own: &own };
@@ -187,6 +199,7 @@ fn what_cannot_be_is_an_error() {
             answers.nbest(2).unwrap_err().to_string(),
             answers.probability(&[0; 4]).unwrap_err().to_string(),
             answers.entropy().unwrap_err().to_string(),
+            answers.margin().unwrap_err().to_string(),
         ] {
             assert!(message.starts_with("graph:1: ") && message.contains("`inference` exact"), "{message}");
         }

@@ -246,6 +246,10 @@ fn running_text_has_labelled_spans() {
         spans.iter().map(|span| (&line[span.range.clone()], &*span.label)).collect();
     assert!(found.contains(&("1", "QTY")) && found.contains(&("red onion", "NAME")), "{found:?}");
     assert!(tagger.tag_text("").unwrap().is_empty());
+    let rows = Sequence::from_rows([["a", "N", "X"], ["b", "V", "Y"]]).unwrap();
+    let more = Trainer::new().train(Sequences::new([rows])).unwrap();
+    let message = more.tagger().unwrap().tag_text("a b").unwrap_err().to_string();
+    assert!(message.contains("trained on 3 columns, the label included, and reads column 1"), "{message}");
     let message = tagger.tag([["1", "red", "onion"]]).unwrap_err().to_string();
     assert!(message.contains("3 columns, but the model was trained on 2"), "{message}");
     assert_eq!(tagger.tag([["1", "B-QTY"]]).unwrap()[0].label, "B-QTY");
@@ -332,6 +336,12 @@ fn missing_labels_are_summed_out() {
     let labels: Vec<&str> = tokens.iter().map(|token| token.label.as_str()).collect();
     assert_eq!(labels, ["X", "X", "Y"], "{tokens:?}");
     assert!(tokens[1].probability > 0.9, "{tokens:?}");
+    // Only tokens with one gold label are compared.
+    let scores = model.evaluate_partial(sequences(&data)).unwrap().scores();
+    assert_eq!((scores.tokens, scores.accuracy), (40, 100.0));
+    assert!(model.evaluate(sequences(&data)).unwrap().scores().accuracy < 70.0);
+    let message = model.evaluate_partial(sequences(&["a/?"])).unwrap_err().to_string();
+    assert!(message.contains("no label to compare with"), "{message}");
     // Complete labels give the same model as before.
     let plain = ["a/X b/Y c/Y"];
     let complete = Trainer::new().sigma(5.0).train(sequences(&plain)).unwrap();

@@ -3,8 +3,10 @@
 use crfkit::any::AnyModel;
 use crfkit::chain::{ChainModel, Sequence};
 use crfkit::model::Precision;
+use crfkit::tag::Tagger;
 use crfkit::train::{Kind, Settings};
 use crfkit::{Sequences, Trainer};
+use std::sync::Arc;
 
 const TRAINING: &str = "a\tX\nb\tY\n\nb\tX\na\tY\n\na\tX\na\tX\n\nb\tY\nb\tY\n\n";
 const DEV: &str = "a\tX\nb\tY\n\nb\tX\nb\tY\n\na\tY\na\tX\n\n";
@@ -69,4 +71,37 @@ fn labels_must_be_known() {
         let message = model().calibrate(nothing).unwrap_err().to_string();
         assert!(message.contains("no sequence has labels that the model can give"), "{message}");
     }
+}
+
+/// With partial labels, the loss is −ln P of what is known, by enumeration, and its minimum is found.
+#[test]
+fn what_is_known_of_labels_is_enough() {
+    let (model, text) =
+        (model(), "a\tX\nb\t?\nb\tY|X\na\tY|NEW\n\nb\t?\nb\tX|X\n\na\tX\na\tX\n\na\t?\n\na\tNEW\nb\t?\n\n");
+    let dev = sequences(text);
+    let fitted = model.calibrate_partial(&dev).unwrap();
+    assert_eq!(
+        (fitted.sequences, fitted.left_out),
+        (3, 2),
+        "nothing is known of one, and one has an unknown label"
+    );
+    let possible: [&[&[u32]]; 3] =
+        [&[&[0, 0, 0, 1], &[0, 0, 1, 1], &[0, 1, 0, 1], &[0, 1, 1, 1]], &[&[0, 0], &[1, 0]], &[&[0, 0]]];
+    let loss = |temperature: f64| {
+        let mut tagger = Tagger::new(Arc::new(model.with_temperature(Some(temperature))));
+        let of = |(sequence, labellings): (&Sequence, &&[&[u32]])| -> f64 {
+            tagger.load(sequence).unwrap();
+            -labellings.iter().map(|labels| tagger.log_probability(labels).exp()).sum::<f64>().ln()
+        };
+        dev.iter().zip(&possible).map(of).sum::<f64>() / 3.0
+    };
+    assert!((fitted.losses[0] - loss(1.0)).abs() < 1e-9, "{} against {}", fitted.losses[0], loss(1.0));
+    assert!((fitted.losses[1] - loss(fitted.temperature)).abs() < 1e-9);
+    for k in -100..=100 {
+        assert!(loss((f64::from(k) / 20.0).exp()) >= fitted.losses[1] - 1e-6, "{k}");
+    }
+    // Complete labels mean the same either way.
+    let [complete, partial] = [ChainModel::calibrate, ChainModel::calibrate_partial]
+        .map(|fit| fit(&model, &sequences(DEV)).unwrap().temperature);
+    assert_eq!(complete, partial);
 }

@@ -8,7 +8,7 @@ use crate::cmd::cv::data_paths;
 use crate::error::usage;
 use crate::io::{is_stdin, name};
 use anyhow::{Context, Result};
-use crfkit::chain::{ChainDomain, Sequence, TemperatureFit};
+use crfkit::chain::{ChainDomain, ChainModel, Sequence, TemperatureFit};
 use crfkit::optim::Control;
 use crfkit::settings::Tuning;
 use crfkit::train::{Event, Listener, Settings, StopReason, Trained, train};
@@ -59,10 +59,11 @@ pub fn calibrate(
     }
     session.progress.step(|| "calibrating".into());
     let args = session.args;
+    let fit = if args.partial_labels { ChainModel::calibrate_partial } else { ChainModel::calibrate };
     let fitted = match &args.dev {
         Some(path) => {
             let all = sequences(args, path, &trained.model.domain, |_| true)?;
-            trained.model.calibrate(&all).with_context(|| name(path))?
+            fit(&trained.model, &all).with_context(|| name(path))?
         }
         None => {
             let part = TrainingPart::without(Folds { count: HELD_OUT, seed: args.seed }, 0);
@@ -83,7 +84,7 @@ pub fn calibrate(
                 })?);
                 before += read;
             }
-            second.model.calibrate(&held_out)?
+            fit(&second.model, &held_out)?
         }
     };
     let TemperatureFit { temperature, losses: [before, after], sequences, left_out, .. } = fitted;

@@ -3,13 +3,15 @@
 use super::data::TrainingData;
 use super::session::{Clock, End, Session};
 use crate::args::TrainArgs;
-use crate::cmd::eval::{parts, scores};
+use crate::cmd::eval::{How, judge};
 use crate::cmd::report;
+use crate::io::Door;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::domain::WeightedModel;
 use crfkit::files::{write_atomically, write_atomically_with};
 use crfkit::model::Precision;
+use crfkit::tag::Labeller;
 use crfkit::train::Trained;
 use crfkit_report::{ModelPart, Page, Run};
 use std::process::ExitCode;
@@ -77,7 +79,11 @@ fn write_report<D: TrainingData>(session: &Session, model: &Arc<WeightedModel<D>
         runs: vec![Run::read(session.log.kept(), &name)?],
         model: Some(part),
         evaluations: match &dev {
-            Some(inputs) => parts(&D::applied(model), inputs, args.input.threads())?,
+            Some(inputs) => {
+                let model = D::applied(model);
+                let how = How { samples: true, ..how(args, &*model) };
+                judge(&model, inputs, &how)?.into_parts(&*model, inputs)
+            }
             None => Vec::new(),
         },
         images: D::pictures(model, &dev.unwrap_or_else(|| D::training_inputs(args)))?,
@@ -105,7 +111,10 @@ fn report_loss<D: TrainingData>(
         return Ok(());
     }
     progress.step(|| "measuring what shrinking costs".into());
-    let scores = |model| scores(&D::applied(model), &inputs, args.input.threads());
+    let scores = |model| -> Result<_> {
+        let model = D::applied(model);
+        Ok(model.scores(&judge(&model, &inputs, &how(args, &*model))?.judgement))
+    };
     let (before, after) = (scores(full)?, scores(kept)?);
     let mut text = format!(
         "smaller model: {} weights → {}; on {}: accuracy {:.2} → {:.2}",
@@ -120,4 +129,9 @@ fn report_loss<D: TrainingData>(
     }
     progress.note(&text);
     Ok(())
+}
+
+/// How a trained model is evaluated: labels may be missing where they might in training.
+fn how<M: Door>(args: &TrainArgs, model: &M) -> How {
+    How { partial: args.partial_labels, ..How::usual(model, args.input.threads()) }
 }
