@@ -1,5 +1,6 @@
 //! Examples in flat arrays.
 
+mod labels;
 mod matrix;
 mod tables;
 mod weights;
@@ -7,7 +8,7 @@ mod zeros;
 
 #[doc(hidden)]
 pub use super::dense::DenseNumbers;
-use crate::graph::{FIRST_SET, Graph, Label, LabelBits, UNLABELLED};
+use crate::graph::{Graph, Label, LabelBits};
 use std::sync::Arc;
 
 /// Training examples. Each example has a graph and a weight. Each own table of the graph has observations (with values,
@@ -20,7 +21,7 @@ pub struct Dataset<G> {
     /// First label of each example, and the end of the last.
     first_label: Vec<usize>,
     gold: Vec<Label>,
-    /// The sets of labels that gold labels may stand for ([`FIRST_SET`]).
+    /// The sets of labels that gold labels may stand for ([`FIRST_SET`](crate::graph::FIRST_SET)).
     sets: Arc<[LabelBits]>,
     /// First observation of each own table, and the end of the last.
     first_observation: Vec<usize>,
@@ -222,27 +223,6 @@ impl<G: Graph> Dataset<G> {
     #[inline]
     pub fn gold(&self, example: usize) -> &[Label] {
         &self.gold[self.first_label[example]..self.first_label[example + 1]]
-    }
-
-    /// The sets of labels that gold labels stand for: [`FIRST_SET`] + n for set n.
-    #[doc(hidden)]
-    pub fn sets(&self) -> &Arc<[LabelBits]> {
-        &self.sets
-    }
-
-    pub(crate) fn set_sets(&mut self, sets: Vec<LabelBits>) {
-        self.sets = sets.into();
-    }
-
-    /// Turns gold labels that stand for sets of labels into unknown ones.
-    pub(crate) fn forget_sets(&mut self) {
-        let sets = self.gold.iter_mut().filter(|label| **label >= FIRST_SET);
-        sets.for_each(|label| *label = UNLABELLED);
-    }
-
-    /// Whether all gold labels are known.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.gold.iter().all(|label| *label < FIRST_SET)
     }
 
     /// The weight of an example.
