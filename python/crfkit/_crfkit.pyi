@@ -40,7 +40,8 @@ __VERSION__: str
 
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Array = NDArray[np.float64]
-_GridInput = tuple[_Array, _Array | None, _Array | None, _Array | None]
+_GridInput = tuple[_Array, _Array | None, _Array | None, _Array | None, NDArray[np.bool_] | None]
+_MaskInput = NDArray[np.uint16] | NDArray[np.bool_]
 _GridLayout = tuple[list[int], int | None, int, str, str]
 _Features = tuple[_Array, Any]
 _GraphInput = tuple[
@@ -230,12 +231,12 @@ def train(
 ) -> dict[str, Any]: ...
 def train_grid(
     x: Sequence[_GridInput],
-    y: Sequence[NDArray[np.uint16]],
+    y: Sequence[_MaskInput],
     layout: _GridLayout,
     settings: str,
     *,
     weights: dict[str, Any] | None = None,
-    dev: tuple[Sequence[_GridInput], Sequence[NDArray[np.uint16]]] | None = None,
+    dev: tuple[Sequence[_GridInput], Sequence[_MaskInput]] | None = None,
     start: Model | None = None,
     checkpoint: _Path | None = None,
     threads: int | None = None,
@@ -278,7 +279,7 @@ def chain_objective(
 ) -> TrainingObjective: ...
 def grid_objective(
     x: Sequence[_GridInput],
-    y: Sequence[NDArray[np.uint16]],
+    y: Sequence[_MaskInput],
     layout: _GridLayout,
     settings: str,
     *,

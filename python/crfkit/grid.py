@@ -20,8 +20,9 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     """A conditional random field for images and other grids.
 
     ``X`` is a list of arrays (height, width, numbers), or (height, width) where a pixel has one number. ``y`` is a list of arrays
-    (height, width) of whole numbers from 0 to 65535, the labels. Images may have different sizes. Neighbours compare
-    their numbers; if they are to compare others, or if pairs have numbers of their own, an image is a dict of arrays: ``nodes``, and
+    (height, width) of whole numbers from 0 to 65535, the labels. Where an array of ``y`` has the shape (height, width, labels), of truth
+    values, the label of a pixel is one of those that are true; labels are then 0, 1, 2, ... Images may have different sizes. Neighbours
+    compare their numbers; if they are to compare others, or if pairs have numbers of their own, an image is a dict of arrays: ``nodes``, and
     ``compare`` (height, width, numbers), or ``horizontal`` (height, width − 1, numbers) and ``vertical`` (height − 1, width, numbers).
 
     Parameters
@@ -138,8 +139,8 @@ class GridCRF(Trained[_crfkit.GridTagger]):
                 raise DataError(f"X has {len(X)} images, but pixel_weight has {len(given)} arrays")
             pixels = [real_array(weights, f"pixel_weight[{k}]") for k, weights in enumerate(given)]
             for k, (weights, mask) in enumerate(zip(pixels, masks)):
-                if weights.shape != mask.shape:
-                    raise DataError(f"pixel_weight[{k}] has the shape {weights.shape}, but its image has {mask.shape}")
+                if weights.shape != mask.shape[:2]:
+                    raise DataError(f"pixel_weight[{k}] has the shape {weights.shape}, but its image has {mask.shape[:2]}")
                 wrong = weights[~(np.isfinite(weights) & (weights >= 0))]
                 if wrong.size:
                     raise DataError(f"pixel_weight[{k}] has {wrong[0]}, which is not a finite number of at least 0")
@@ -153,10 +154,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         ):
             raise SettingError(f"unlabelled is {self.unlabelled!r}: give a whole number from 0 to {_LARGEST}")
         images, masks = _images(X, "X"), _masks(y, X, "y", self.unlabelled)
-        values = np.unique(np.concatenate([mask.ravel() for mask in masks]))
-        labels = [int(value) for value in values if value != self.unlabelled]
-        if not labels:
-            raise DataError("y has no label: there is nothing to learn from")
+        labels = self._labels(masks)
         if self.neighbours not in (0, 4, 8):
             raise SettingError(f"neighbours is {self.neighbours!r}: choose 0, 4 or 8")
         for name in ("table", "directions"):
@@ -164,23 +162,79 @@ class GridCRF(Trained[_crfkit.GridTagger]):
                 raise TypeError(f"{name} is {getattr(self, name)!r:.60}: give a string")
         return images, masks, (labels, self.unlabelled, self.neighbours, self.table, self.directions)
 
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of images: a 1-D array of arrays (height, width)."""
-        tagger = self.tagger_
-        return object_array(list(tagger.labels(_images(X, "X"), decode=text_of("decode", self.decode), threads=self.threads)))
+    def _labels(self, masks: list[np.ndarray]) -> list[int]:
+        """The labels of the training data."""
+        widths = {mask.shape[2] for mask in masks if mask.ndim == 3}
+        if len(widths) > 1:
+            raise DataError(f"y has sets of {min(widths)} labels and of {max(widths)}: give all the same")
+        if widths:
+            return list(range(widths.pop()))
+        values = np.unique(np.concatenate([mask.ravel() for mask in masks]))
+        labels = [int(value) for value in values if value != self.unlabelled]
+        if not labels:
+            raise DataError("y has no label: there is nothing to learn from")
+        return labels
 
-    def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """The probability of each label at each pixel: an array (height, width, labels) for each image."""
-        return list(self.tagger_.marginals(_images(X, "X"), threads=self.threads))
+    def predict(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> np.ndarray:
+        """The labels of images: a 1-D array of arrays (height, width).
+
+        ``allowed`` restricts them. It has for each image ``None``, an array (height, width, labels) of truth values, in the order of
+        ``classes_``, or an array (height, width) of labels that are known, with the value of ``unlabelled`` elsewhere.
+        """
+        tagger, images = self.tagger_, self._restricted(X, allowed)
+        return object_array(list(tagger.labels(images, decode=text_of("decode", self.decode), threads=self.threads)))
+
+    def predict_marginals(self, X: Sequence[Any], *, allowed: Sequence[Any] | None = None) -> list[np.ndarray]:
+        """The probability of each label at each pixel: an array (height, width, labels) for each image.
+
+        With ``allowed``, as for ``predict``, they are conditional on it.
+        """
+        tagger = self.tagger_
+        return list(tagger.marginals(self._restricted(X, allowed), threads=self.threads))
+
+    def _restricted(self, X: Any, allowed: Any) -> list[Any]:
+        """Images, whose labels may be restricted."""
+        X = each_of(X, "X", "images")
+        images = _images(X, "X")
+        if allowed is None:
+            return images
+        check_lengths(X, allowed, ("X", "allowed"))
+        return [(*image[:4], self._sets(of, x, f"allowed[{k}]")) for k, (image, of, x) in enumerate(zip(images, allowed, X))]
+
+    def _sets(self, given: Any, image: Any, name: str) -> np.ndarray | None:
+        """The labels that each pixel may have: truth values (height, width, labels), in the order of the labels."""
+        if given is None:
+            return None
+        [mask], labels = _masks([given], [image], name, self.unlabelled, one=True), self.classes_
+        if mask.ndim == 2:
+            sets: np.ndarray = mask[:, :, np.newaxis] == labels
+            if self.unlabelled is not None:
+                sets |= (mask == self.unlabelled)[:, :, np.newaxis]
+            if not sets.any(axis=2).all():
+                raise DataError(f"{name} has the label {mask[~sets.any(axis=2)][0]}, but the labels are {labels.tolist()}")
+            return sets
+        if mask.shape[2] != len(labels):
+            raise DataError(f"{name} has the shape {mask.shape}, but there are {len(labels)} labels: the last axis is that of classes_")
+        return mask
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
-        """The share of pixels whose label is right. ``sample_weight`` has a number for each image. Pixels without a label do not count."""
+        """The share of pixels whose label is right. ``sample_weight`` has a number for each image.
+
+        Pixels without a label do not count, and one of several is right if it is among them.
+        """
         check_lengths(X, y)
         weights = weights_of(sample_weight, X, "images") or [1.0] * len(X)
         right = total = 0.0
-        for weight, found, gold in zip(weights, self.predict(X), _masks(y, X, "y", self.unlabelled)):
-            counted = np.ones(gold.shape, dtype=bool) if self.unlabelled is None else gold != self.unlabelled
-            right += weight * float(np.sum((found == gold) & counted))
+        for k, (weight, found, gold) in enumerate(zip(weights, self.predict(X), _masks(y, X, "y", self.unlabelled))):
+            if gold.ndim == 3:
+                sets = self._sets(gold, found, f"y[{k}]")
+                assert sets is not None
+                counted = ~sets.all(axis=2)
+                hit = np.take_along_axis(sets, np.searchsorted(self.classes_, found)[:, :, np.newaxis], axis=2)[:, :, 0]
+            else:
+                counted = np.ones(gold.shape, dtype=bool) if self.unlabelled is None else gold != self.unlabelled
+                hit = found == gold
+            right += weight * float(np.sum(hit & counted))
             total += weight * float(np.sum(counted))
         return right / total if total else 1.0
 
@@ -206,31 +260,48 @@ def _images(X: Any, name: str) -> list[Any]:
     for k, image in enumerate(each_of(X, name, "images")):
         at = f"{name}[{k}]"
         if not isinstance(image, dict):
-            images.append((_numbers(image, at), None, None, None))
+            images.append((_numbers(image, at), None, None, None, None))
             continue
         unknown = [key for key in image if key not in _ARRAYS]
         if unknown or "nodes" not in image:
             raise DataError(f"{at} has the arrays {list(image)}: give nodes, and compare, or horizontal and vertical")
-        images.append(tuple(_numbers(image[key], f"{at}[{key!r}]") if key in image else None for key in _ARRAYS))
+        images.append((*(_numbers(image[key], f"{at}[{key!r}]") if key in image else None for key in _ARRAYS), None))
     return images
 
 
-def _masks(y: Any, X: Any, name: str, unlabelled: int | None) -> list[np.ndarray]:
+def _masks(y: Any, X: Any, name: str, unlabelled: int | None, *, one: bool = False) -> list[np.ndarray]:
+    """The labels of images: whole numbers (height, width), or truth values (height, width, labels). ``one`` is called by the name itself."""
     masks = []
     for k, (mask, image) in enumerate(zip(y, X)):
-        if isinstance(mask, np.ma.MaskedArray) and np.ma.is_masked(mask):
+        at = name if one else f"{name}[{k}]"
+        if isinstance(mask, np.ma.MaskedArray) and np.ma.is_masked(mask) and mask.ndim == 2:
             # Pixels that NumPy masks have no label.
             if unlabelled is None:
-                raise DataError(f"{name}[{k}] has masked labels: set unlabelled to a value that stands for pixels without a label")
+                raise DataError(f"{at} has masked labels: set unlabelled to a value that stands for pixels without a label")
             mask = np.where(np.ma.getmaskarray(mask), unlabelled, mask.data)
-        unmasked(mask, f"{name}[{k}]")
+        unmasked(mask, at)
         labels = np.asarray(mask)
         height, width = np.shape(image["nodes"] if isinstance(image, dict) else image)[:2]
-        if labels.shape != (height, width):
-            raise DataError(f"{name}[{k}] has the shape {labels.shape}, but its image has {(height, width)}")
+        if labels.shape[:2] != (height, width) or labels.ndim not in (2, 3):
+            raise DataError(f"{at} has the shape {labels.shape}, but its image has {(height, width)}")
         if labels.dtype.kind not in "iub":
-            raise TypeError(f"{name}[{k}] has labels of type {labels.dtype}: give whole numbers")
+            raise TypeError(f"{at} has labels of type {labels.dtype}: give whole numbers")
+        if labels.ndim == 3:
+            masks.append(_truth_values(labels, at))
+            continue
         if labels.size and not (0 <= int(labels.min()) and int(labels.max()) <= _LARGEST):
-            raise DataError(f"{name}[{k}] has labels below 0 or above {_LARGEST}")
+            raise DataError(f"{at} has labels below 0 or above {_LARGEST}")
         masks.append(np.ascontiguousarray(labels, dtype=np.uint16))
     return masks
+
+
+def _truth_values(labels: np.ndarray, name: str) -> np.ndarray:
+    """Sets of labels, (height, width, labels)."""
+    if labels.shape[2] < 2:
+        raise DataError(f"{name} has the shape {labels.shape}: sets of labels are (height, width, labels), with two or more labels")
+    if labels.size and not (0 <= int(labels.min()) and int(labels.max()) <= 1):
+        raise DataError(f"{name} has values other than 0 and 1: they say which labels a pixel may have")
+    empty = np.argwhere(~labels.any(axis=2))
+    if len(empty):
+        raise DataError(f"{name} has no label at {tuple(empty[0].tolist())}: where nothing is known, all are true")
+    return np.ascontiguousarray(labels, dtype=bool)

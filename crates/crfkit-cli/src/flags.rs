@@ -226,7 +226,7 @@ const TAG: &[Flag] = &[
     flag(
         "allowed",
         SEQUENCES,
-        "it is a column of sequences; graphs in a file have `allowed` beside their nodes",
+        "it is a column of sequences; files of graphs and arrays of images have `allowed` themselves",
     ),
     flag("at-most-once", &[Chain, Counts], "only plain chains support it"),
     flag("output", SEQUENCES, "the answers have one layout"),

@@ -9,6 +9,7 @@ use crate::train::{Begin, train_corpus};
 use crate::workers::Workers;
 use crfkit::any::AnyModel;
 use crfkit::data::images::{Image, Mask};
+use crfkit::data::label_masks::LabelMask;
 use crfkit::data::sites::{PairFeatures, Sites};
 use crfkit::decode::Decode;
 use crfkit::domain::Dev;
@@ -25,13 +26,21 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 /// The numbers of an image, (height, width, numbers): those of sites, those that neighbours compare, and those given for horizontal and
-/// vertical pairs.
+/// vertical pairs. And, for answers, the labels that pixels may have, (height, width, labels).
 pub(crate) type GridInput<'py> = (
     PyReadonlyArray3<'py, f64>,
     Option<PyReadonlyArray3<'py, f64>>,
     Option<PyReadonlyArray3<'py, f64>>,
     Option<PyReadonlyArray3<'py, f64>>,
+    Option<PyReadonlyArray3<'py, bool>>,
 );
+
+/// What is known of the labels of an image: the label of each pixel, or those that it may have, (height, width, labels).
+#[derive(FromPyObject)]
+pub(crate) enum MaskInput<'py> {
+    Labels(PyReadonlyArray2<'py, u16>),
+    Sets(PyReadonlyArray3<'py, bool>),
+}
 
 /// What the images of a model share: labels, the value of pixels without one, the number of neighbours, the form of pair tables, and whether
 /// directions share weights.
@@ -82,15 +91,20 @@ fn image(array: &PyReadonlyArray3<'_, f64>) -> Image {
     Image { height, width, channels, values: array.as_array().iter().copied().collect() }
 }
 
+fn label_mask(py: Python<'_>, array: &PyReadonlyArray3<'_, bool>, name: String) -> PyResult<LabelMask> {
+    let mask = LabelMask::new(array.shape(), array.as_array().iter().copied().collect());
+    mask.map_err(|why| data_error(py, format!("{name}: {why}")))
+}
+
 /// The pictures, with their masks if there are any.
 fn pictures(
     py: Python<'_>,
     x: &[GridInput<'_>],
-    y: Option<&[PyReadonlyArray2<'_, u16>]>,
+    y: Option<&[MaskInput<'_>]>,
     weights: Option<&[PyReadonlyArray2<'_, f64>]>,
 ) -> PyResult<Vec<GridImage>> {
     let mut all = Vec::with_capacity(x.len());
-    for (k, (nodes, compare, horizontal, vertical)) in x.iter().enumerate() {
+    for (k, (nodes, compare, horizontal, vertical, allowed)) in x.iter().enumerate() {
         let pairs = match (compare, horizontal, vertical) {
             (None, None, None) => PairFeatures::Differences,
             (Some(compare), None, None) => PairFeatures::Compared(image(compare)),
@@ -104,17 +118,19 @@ fn pictures(
                 ));
             }
         };
-        let mask = y.and_then(|y| y.get(k)).map(|mask| Mask {
-            height: mask.shape()[0],
-            width: mask.shape()[1],
-            values: mask.as_array().iter().copied().collect(),
-        });
-        all.push(GridImage {
-            sites: Sites { nodes: image(nodes), pairs },
-            mask,
-            weights: weights.and_then(|all| all.get(k)).map(|of| of.as_array().iter().copied().collect()),
-            name: format!("X[{k}]"),
-        });
+        let (mask, sets) = match y.and_then(|y| y.get(k)) {
+            None => (None, None),
+            Some(MaskInput::Labels(mask)) => {
+                let [height, width] = [0, 1].map(|axis| mask.shape()[axis]);
+                (Some(Mask { height, width, values: mask.as_array().iter().copied().collect() }), None)
+            }
+            Some(MaskInput::Sets(sets)) => (None, Some(label_mask(py, sets, format!("y[{k}]"))?)),
+        };
+        let allowed =
+            allowed.as_ref().map(|mask| label_mask(py, mask, format!("allowed[{k}]"))).transpose()?;
+        let weights = weights.and_then(|all| all.get(k)).map(|of| of.as_array().iter().copied().collect());
+        let sites = Sites { nodes: image(nodes), pairs };
+        all.push(GridImage { mask, sets, allowed, weights, ..GridImage::new(sites, &format!("X[{k}]")) });
     }
     Ok(all)
 }
@@ -123,7 +139,7 @@ fn pictures(
 pub(crate) fn grid_corpus(
     py: Python<'_>,
     x: &[GridInput<'_>],
-    y: &[PyReadonlyArray2<'_, u16>],
+    y: &[MaskInput<'_>],
     (labels, unlabelled, neighbours, table, directions): GridLayout,
     weights: &GridWeights<'_>,
 ) -> PyResult<GridCorpus> {
@@ -177,11 +193,11 @@ pub(crate) fn grid_corpus(
 pub(crate) fn train_grid<'py>(
     py: Python<'py>,
     x: Vec<GridInput<'py>>,
-    y: Vec<PyReadonlyArray2<'py, u16>>,
+    y: Vec<MaskInput<'py>>,
     layout: GridLayout,
     settings: &str,
     weights: Option<GridWeights<'py>>,
-    dev: Option<(Vec<GridInput<'py>>, Vec<PyReadonlyArray2<'py, u16>>)>,
+    dev: Option<(Vec<GridInput<'py>>, Vec<MaskInput<'py>>)>,
     start: Option<&Bound<'py, PyModel>>,
     checkpoint: Option<FilePath>,
     threads: Option<Threads>,

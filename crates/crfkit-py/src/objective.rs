@@ -4,7 +4,7 @@ use crate::Threads;
 use crate::errors::{data_error, raise};
 use crate::features::Converter;
 use crate::graphs::{GraphInput, GraphWeights, TypesGiven, graph_corpus};
-use crate::grids::{GridInput, GridLayout, GridWeights, grid_corpus};
+use crate::grids::{GridInput, GridLayout, GridWeights, MaskInput, grid_corpus};
 use crate::model::PyModel;
 use crate::reading::Reading;
 use crate::settings::read_settings;
@@ -14,7 +14,7 @@ use crfkit::domain::{Domain, WeightedModel};
 use crfkit::settings::Kind;
 use crfkit::train::TrainingObjective;
 use crfkit::{Model, Trainer};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 /// What Python sees of the objective of any kind of model.
@@ -146,7 +146,7 @@ pub(crate) fn chain_objective(
 pub(crate) fn grid_objective<'py>(
     py: Python<'py>,
     x: Vec<GridInput<'py>>,
-    y: Vec<PyReadonlyArray2<'py, u16>>,
+    y: Vec<MaskInput<'py>>,
     layout: GridLayout,
     settings: &str,
     weights: Option<GridWeights<'py>>,

@@ -21,12 +21,9 @@ fn picture(random: &mut Random, number: usize) -> GridImage {
     };
     let truth: Vec<u16> = (0..SIDE * SIDE).map(inside).collect();
     let noisy = truth.iter().map(|&t| f64::from(t) + 1.2 * (random.uniform() - 0.5) * 2.0).collect();
-    GridImage {
-        sites: Image { height: SIDE, width: SIDE, channels: 1, values: noisy }.into(),
-        mask: Some(Mask { height: SIDE, width: SIDE, values: truth }),
-        weights: None,
-        name: format!("image {number}"),
-    }
+    let sites = Image { height: SIDE, width: SIDE, channels: 1, values: noisy }.into();
+    let mask = Some(Mask { height: SIDE, width: SIDE, values: truth });
+    GridImage { mask, ..GridImage::new(sites, &format!("image {number}")) }
 }
 
 fn main() -> crfkit::Result<()> {

@@ -1,8 +1,8 @@
 //! Arrays and images.
 
 use crate::{Target, mutate};
-use crfkit::data::images::{Image, Mask};
-use crfkit::data::sites::Sites;
+use crfkit::data::images::{Image, Mask, MaskFile};
+use crfkit::grid::GridImage;
 
 pub const SITES: Target = Target {
     name: "sites",
@@ -10,7 +10,10 @@ pub const SITES: Target = Target {
     run: |data| {
         let mut file = data.to_vec();
         repair_archive(&mut file);
-        let Ok(sites) = Sites::read(&file[..], "fuzz") else { return };
+        let Ok(GridImage { sites, allowed, .. }) = GridImage::read(&file[..], "fuzz") else { return };
+        if let Some(allowed) = allowed {
+            assert!(allowed.sets().all(|set| !set.is_empty()));
+        }
         let Image { height, width, channels, ref values } = sites.nodes;
         assert_eq!(values.len(), height * width * channels);
         if width > 1 {
@@ -24,6 +27,10 @@ pub const SITES: Target = Target {
             nodes.clone(),
             npy("|u1", "(2, 3)", &[1, 2, 3, 4, 5, 6]),
             archive(&[("nodes.npy", &nodes), ("horizontal.npy", &pairs)]),
+            archive(&[
+                ("nodes.npy", &nodes),
+                ("allowed.npy", &npy("|b1", "(2, 2, 2)", &[1, 0, 1, 1, 0, 1, 1, 1])),
+            ]),
         ]
     },
     mutate: mutate::bytes,
@@ -38,7 +45,7 @@ pub const IMAGE: Target = Target {
         if let Ok(image) = Image::read(&file[..], "fuzz") {
             assert_eq!(image.values.len(), image.height * image.width * image.channels);
         }
-        if let Ok(mask) = Mask::read(&file[..], "fuzz") {
+        if let Ok(MaskFile { mask: Some(mask), .. }) = MaskFile::read(&file[..], "fuzz") {
             let again =
                 Mask::read(&mask.to_png().expect("a mask can be written")[..], "fuzz").expect("and read");
             assert!(again.values == mask.values && again.height == mask.height, "another mask");

@@ -116,7 +116,7 @@ impl ModelVisitor for Use {
     fn grid(self, model: Arc<GridModel>) {
         let sites =
             Image { height: 2, width: 3, channels: 1, values: vec![0.0, 1.0, -0.5, 2.0, 0.25, 1e3] }.into();
-        ask(&model, &[GridImage { sites, mask: None, weights: None, name: "image".into() }]);
+        ask(&model, &[GridImage::new(sites, "image")]);
     }
 
     fn empirical(self, model: Arc<EmpiricalModel>) {

@@ -6,8 +6,8 @@ use crate::args::Marginals;
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
 use anyhow::Result;
-use crfkit::data::images::Mask;
-use crfkit::data::sites::Sites;
+use crfkit::data::images::{Mask, MaskFile};
+use crfkit::domain::Domain;
 use crfkit::files::write_atomically;
 use crfkit::graph::Label;
 use crfkit::grid::{Decode, GridImage, GridModel, GridTagger};
@@ -84,17 +84,17 @@ fn open(path: &Path) -> crfkit::Result<BufReader<File>> {
     File::open(path).map(BufReader::new).map_err(|error| Error::io(path.display().to_string(), error))
 }
 
-/// Reads the mask of an image and the weights of its pixels, where there is one.
-pub fn read_mask(file: &PictureFile) -> crfkit::Result<Option<(Mask, Option<Vec<f64>>)>> {
-    let read = |path: &PathBuf| Mask::read_weighted(open(path)?, &path.display().to_string());
-    file.mask.as_ref().map(read).transpose()
+/// Reads the mask of an image; nothing where there is none.
+pub fn read_mask(file: &PictureFile) -> crfkit::Result<MaskFile> {
+    let read = |path: &PathBuf| MaskFile::read(open(path)?, &path.display().to_string());
+    Ok(file.mask.as_ref().map(read).transpose()?.unwrap_or_default())
 }
 
 /// Reads an image, and its mask where there is one.
 pub fn read_picture(file: &PictureFile) -> crfkit::Result<GridImage> {
     let name = file.image.display().to_string();
-    let (mask, weights) = read_mask(file)?.unzip();
-    Ok(GridImage { sites: Sites::read(open(&file.image)?, &name)?, mask, weights: weights.flatten(), name })
+    let MaskFile { mask, sets, weights } = read_mask(file)?;
+    Ok(GridImage { mask, sets, weights, ..GridImage::read(open(&file.image)?, &name)? })
 }
 
 /// The images of a directory, one after the other; workers read them.
@@ -131,7 +131,7 @@ impl Source for ImageFiles {
 
 impl Door for GridModel {
     type Source = ImageFiles;
-    const NOTHING: &'static str = "no image in it";
+    const NOTHING: &'static str = "no image in it has a pixel with a label to compare with";
 
     fn kind(&self) -> ModelKind {
         ModelKind::Grid
@@ -267,8 +267,10 @@ pub fn grid_samples(model: &Arc<GridModel>, inputs: &Inputs) -> Result<Vec<GridS
     let sample = |(wrong, pixels, file, labels): (u64, u64, &PictureFile, Vec<Label>)| {
         let picture = read_picture(file)?;
         tagger.load(&picture)?;
-        let truth = picture.mask.as_ref().map_or(&[][..], |mask| &mask.values);
-        let truth: Vec<u16> = truth.iter().map(|&value| shade(model, model.domain.label(value))).collect();
+        let gold = model.domain.truth(&picture)?.labels;
+        let value = |name: &Option<Cow<str>>| name.as_ref().and_then(|name| name.parse().ok());
+        let label = |name| value(name).and_then(|value| model.domain.label(value));
+        let truth: Vec<u16> = gold.iter().map(|name| shade(model, label(name))).collect();
         let found = labels.iter().map(|&label| shade(model, Some(label))).collect();
         let mask = tagger.mask(&labels);
         let grey = |values: Vec<u16>| Mask { values, ..mask }.to_png().map(|png| Some(Png(png)));

@@ -13,6 +13,7 @@ mod explore;
 mod faults;
 mod fields;
 mod formats;
+mod grid_known;
 mod grids;
 mod linked;
 mod manners;

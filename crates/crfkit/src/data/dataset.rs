@@ -1,12 +1,13 @@
 //! Examples in flat arrays.
 
+mod labels;
 mod matrix;
 mod tables;
 mod weights;
 mod zeros;
 
 pub(crate) use super::dense::DenseNumbers;
-use crate::graph::{FIRST_SET, Graph, Label, LabelBits, UNLABELLED};
+use crate::graph::{Graph, Label, LabelBits};
 use std::sync::Arc;
 
 /// Training examples. Each example has a graph and a weight. Each own table of the graph has observations (with values,
@@ -19,7 +20,7 @@ pub struct Dataset<G> {
     /// First label of each example, and the end of the last.
     first_label: Vec<usize>,
     gold: Vec<Label>,
-    /// The sets of labels that gold labels may stand for ([`FIRST_SET`]).
+    /// The sets of labels that gold labels may stand for ([`FIRST_SET`](crate::graph::FIRST_SET)).
     sets: Arc<[LabelBits]>,
     /// First observation of each own table, and the end of the last.
     first_observation: Vec<usize>,
@@ -221,27 +222,6 @@ impl<G: Graph> Dataset<G> {
     #[inline]
     pub fn gold(&self, example: usize) -> &[Label] {
         &self.gold[self.first_label[example]..self.first_label[example + 1]]
-    }
-
-    /// The sets of labels that gold labels stand for: [`FIRST_SET`] + n for set n.
-    #[doc(hidden)]
-    pub fn sets(&self) -> &Arc<[LabelBits]> {
-        &self.sets
-    }
-
-    pub(crate) fn set_sets(&mut self, sets: Vec<LabelBits>) {
-        self.sets = sets.into();
-    }
-
-    /// Turns gold labels that stand for sets of labels into unknown ones.
-    pub(crate) fn forget_sets(&mut self) {
-        let sets = self.gold.iter_mut().filter(|label| **label >= FIRST_SET);
-        sets.for_each(|label| *label = UNLABELLED);
-    }
-
-    /// Whether all gold labels are known.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.gold.iter().all(|label| *label < FIRST_SET)
     }
 
     /// The weight of an example.

@@ -1,5 +1,6 @@
 //! Images and masks: PNG, JPEG, the PGM family (PBM, PGM, PPM) and NumPy arrays, recognised by their first bytes.
 
+use super::label_masks::LabelMask;
 use super::numpy::{self, ArrayArchive, NumberArray};
 use super::pixels::{Pixels, Samples, encode_png};
 use crate::{Error, Place, Result};
@@ -88,44 +89,20 @@ impl Mask {
     /// Reads a mask: a grey image (black and white of one bit are 0 and 255), or an array of whole
     /// numbers `[height][width]`. `name` is the mask's name in messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
-        Mask::read_weighted(reader, name).map(|(mask, _)| mask)
+        let file = MaskFile::read(reader, name)?;
+        file.mask.ok_or_else(|| {
+            Error::input(
+                Place::new(name, 0),
+                "the mask has sets of labels, but one label for each pixel is needed here",
+            )
+        })
     }
 
-    /// Reads a mask ([`Mask::read`]) with the weights of its pixels. An archive (`.npz`) has the array `labels` and may have
-    /// `weights` of the same shape; other files have no weights.
-    pub fn read_weighted(reader: impl Read, name: &str) -> Result<(Self, Option<Vec<f64>>)> {
-        let bytes = read(reader, name)?;
-        match bytes.starts_with(numpy::ARCHIVE) {
-            true => ArrayArchive::open(&bytes)
-                .and_then(|archive| Mask::from_archive(&archive))
-                .map_err(|why| Error::input(Place::new(name, 0), why)),
-            false => Ok((Mask::from_bytes(&bytes, name)?, None)),
-        }
-    }
-
-    fn from_archive(archive: &ArrayArchive) -> std::result::Result<(Self, Option<Vec<f64>>), String> {
-        if let Some(name) = archive.names().find(|name| !["labels", "weights"].contains(name)) {
-            return Err(format!("unknown array `{name}`: a mask has the arrays labels and weights"));
-        }
-        let labels =
-            archive.array("labels")?.ok_or("it has no array `labels` of the shape (height, width)")?;
-        let shape = labels.shape.clone();
-        let mask = Mask::from_array(labels)?;
-        let Some(weights) = archive.array("weights")? else { return Ok((mask, None)) };
-        match weights.shape == shape {
-            true => Ok((mask, Some(weights.values))),
-            false => Err(format!("`weights` has the shape {:?}, but `labels` has {shape:?}", weights.shape)),
-        }
-    }
-
-    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+    fn from_image(bytes: &[u8], name: &str) -> Result<Self> {
         let refuse = |what: &str| {
             let remedy = "store a mask as a grey image, or a .npy array, whose values are the labels";
             Error::input(Place::new(name, 0), format!("{what}: {remedy}"))
         };
-        if bytes.starts_with(numpy::ARRAY) {
-            return NumberArray::parse(bytes).and_then(Mask::from_array).map_err(|why| refuse(&why));
-        }
         let pixels = decode(bytes, name)?;
         let kind = pixels.kind();
         let values = match (pixels.channels, pixels.samples) {
@@ -146,9 +123,10 @@ impl Mask {
     /// Makes a mask from an array. The error says why it is not a mask.
     fn from_array(NumberArray { shape, values, whole }: NumberArray) -> std::result::Result<Self, String> {
         let [height, width] = shape[..] else {
-            return Err(format!("the mask has the shape {shape:?}, not (height, width)"));
+            return Err(format!(
+                "the mask has the shape {shape:?}, not (height, width) or, for sets of labels, (height, width, labels)"
+            ));
         };
-        check_size(height, width)?;
         if !whole {
             return Err("the mask has numbers that are not whole".into());
         }
@@ -168,6 +146,66 @@ impl Mask {
                 encode(&words, self.height, self.width)
             }
         }
+    }
+}
+
+/// The contents of a mask file: what is known of the labels of pixels, and their weights.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MaskFile {
+    /// The label of each pixel; `None` if there are sets.
+    pub mask: Option<Mask>,
+    /// The labels that each pixel may have.
+    pub sets: Option<LabelMask>,
+    /// The weight of each pixel, row by row; `None` if all are 1.
+    pub weights: Option<Vec<f64>>,
+}
+
+impl MaskFile {
+    /// Reads a mask ([`Mask::read`]), or an array (height, width, labels) of 0 and 1 with the set of labels that each pixel may have.
+    /// An archive (`.npz`) has one of both as the array `labels`, and may have `weights` (height, width). `name` is the file's name in
+    /// messages.
+    pub fn read(reader: impl Read, name: &str) -> Result<Self> {
+        let bytes = read(reader, name)?;
+        let refuse = |why| Error::input(Place::new(name, 0), why);
+        if bytes.starts_with(numpy::ARCHIVE) {
+            return ArrayArchive::open(&bytes)
+                .and_then(|archive| MaskFile::from_archive(&archive))
+                .map_err(refuse);
+        }
+        if bytes.starts_with(numpy::ARRAY) {
+            return NumberArray::parse(&bytes).and_then(MaskFile::from_array).map_err(refuse);
+        }
+        Ok(MaskFile { mask: Some(Mask::from_image(&bytes, name)?), ..MaskFile::default() })
+    }
+
+    fn from_archive(archive: &ArrayArchive) -> std::result::Result<Self, String> {
+        if let Some(name) = archive.names().find(|name| !["labels", "weights"].contains(name)) {
+            return Err(format!("unknown array `{name}`: a mask has the arrays labels and weights"));
+        }
+        let labels =
+            archive.array("labels")?.ok_or("it has no array `labels` of the shape (height, width)")?;
+        let pixels = labels.shape[..labels.shape.len().min(2)].to_vec();
+        let file = MaskFile::from_array(labels)?;
+        let Some(weights) = archive.array("weights")? else { return Ok(file) };
+        match weights.shape == pixels {
+            true => Ok(MaskFile { weights: Some(weights.values), ..file }),
+            false => {
+                Err(format!("`weights` has the shape {:?}, but {pixels:?} is needed here", weights.shape))
+            }
+        }
+    }
+
+    fn from_array(array: NumberArray) -> std::result::Result<Self, String> {
+        if let [height, width, ..] = array.shape[..] {
+            check_size(height, width)?;
+        }
+        if array.shape.len() == 3 {
+            let sets = LabelMask::from_array(array).map_err(|why| format!("sets of labels: {why}"))?;
+            return Ok(MaskFile { sets: Some(sets), ..MaskFile::default() });
+        }
+        let wrong =
+            |why| format!("{why}: store a mask as a grey image, or as an array whose values are the labels");
+        Ok(MaskFile { mask: Some(Mask::from_array(array).map_err(wrong)?), ..MaskFile::default() })
     }
 }
 

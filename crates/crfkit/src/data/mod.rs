@@ -6,7 +6,7 @@
 //!   behind one reader.
 //! - [`attributes`]: from lines to CRFsuite's attribute lists.
 //! - [`images`]: images and masks (PNG, JPEG, PGM and related formats); [`sites`]: images with numbers for pairs;
-//!   [`numpy`]: arrays.
+//!   [`label_masks`]: sets of labels as arrays; [`numpy`]: arrays.
 //! - [`template`], [`pattern`], [`lexicon`], [`presets`], [`observer`]: from columns to observations.
 //! - [`rule`]: which tokens of a sequence are linked; [`label_rules`]: which labels may follow each other; [`partial`]: labels that are not
 //!   known.
@@ -35,6 +35,7 @@ mod frames; // .zst
 pub mod half;
 pub mod images;
 pub mod json_lines;
+pub mod label_masks;
 pub mod label_rules;
 #[doc(hidden)]
 pub mod lexicon;

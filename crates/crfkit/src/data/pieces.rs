@@ -3,7 +3,7 @@
 
 use super::dataset::Dataset;
 use crate::error::GraphError;
-use crate::graph::{FIRST_SET, Factor, FactorGraph, FactorGraphBuilder, Graph, Pieces, TableRef};
+use crate::graph::{Factor, FactorGraph, FactorGraphBuilder, Graph, Pieces, TableRef, UNLABELLED};
 use std::collections::HashMap;
 
 /// The shape of a piece: the number of labels of each variable, and the table and variables of each factor. A table
@@ -12,10 +12,11 @@ type Shape = (Vec<usize>, Vec<(TableRef, Vec<usize>)>);
 
 impl Dataset<FactorGraph> {
     /// Makes a separate graph of every piece of every graph, with the observations, gold labels and weight that it has
-    /// there. The sum of a loss over them equals that of [`crate::graph::NodeSplit`] over the graphs. Variables without a
-    /// label, and factors over them, are left out.
+    /// there. The sum of a loss over them equals that of [`crate::graph::NodeSplit`] over the graphs. Variables of whose label nothing
+    /// is known, and factors over them, are left out.
     pub fn split(&self, pieces: Pieces) -> Result<Self, GraphError> {
         let mut split = Dataset::new();
+        split.set_sets(self.sets().to_vec());
         split.set_dense_like(self);
         // Most pieces of a large graph have the same shape.
         let mut graphs: HashMap<Shape, FactorGraph> = HashMap::new();
@@ -26,7 +27,7 @@ impl Dataset<FactorGraph> {
             for piece in pieces.factors(graph)?.iter().filter(|piece| !piece.is_empty()) {
                 let (mut vars, mut shape) = (Vec::new(), (Vec::new(), Vec::new()));
                 let labelled =
-                    |factor: &Factor| factor.vars.iter().all(|&v| self.gold(example)[v] < FIRST_SET);
+                    |factor: &Factor| factor.vars.iter().all(|&v| self.gold(example)[v] != UNLABELLED);
                 for factor in piece.iter().map(|&f| graph.factor(f)).filter(labelled) {
                     let mut local = |v: usize| {
                         *place[v].get_or_insert_with(|| {

@@ -1,6 +1,7 @@
 //! The numbers of a grid's sites, which are pixels or patches, and of pairs of neighbours.
 
 use super::images::{Image, check_size, read};
+use super::label_masks::LabelMask;
 use super::numpy::{self, ArrayArchive};
 use crate::{Error, Place, Result};
 use serde::{Deserialize, Serialize};
@@ -31,11 +32,13 @@ pub enum PairFeatures {
     },
 }
 
-/// The arrays, besides those of the sites, that the numbers of pairs come from.
+/// The arrays that the numbers of pairs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum PairArrays {
+    /// The array of the sites: [`PairFeatures::Differences`].
+    Sites,
     /// The array that is compared: [`PairFeatures::Compared`].
     Compared,
     /// The two arrays of given numbers: [`PairFeatures::Given`].
@@ -46,6 +49,7 @@ impl PairArrays {
     /// The names of the arrays, for messages.
     pub fn names(self) -> &'static str {
         match self {
+            PairArrays::Sites => "`nodes`",
             PairArrays::Compared => "`compare`",
             PairArrays::Given => "`horizontal` and `vertical`",
         }
@@ -53,18 +57,18 @@ impl PairArrays {
 }
 
 impl PairFeatures {
-    /// The arrays that the numbers come from; `None` for those of the sites.
-    pub fn arrays(&self) -> Option<PairArrays> {
+    /// The arrays that the numbers come from.
+    pub fn arrays(&self) -> PairArrays {
         match self {
-            PairFeatures::Differences => None,
-            PairFeatures::Compared(_) => Some(PairArrays::Compared),
-            PairFeatures::Given { .. } => Some(PairArrays::Given),
+            PairFeatures::Differences => PairArrays::Sites,
+            PairFeatures::Compared(_) => PairArrays::Compared,
+            PairFeatures::Given { .. } => PairArrays::Given,
         }
     }
 }
 
 /// Names of the arrays that an archive may have.
-const NAMES: [&str; 4] = ["nodes", "compare", "horizontal", "vertical"];
+const NAMES: [&str; 5] = ["nodes", "compare", "horizontal", "vertical", "allowed"];
 
 impl From<Image> for Sites {
     fn from(nodes: Image) -> Self {
@@ -77,12 +81,28 @@ impl Sites {
     /// numbers of their own, `compare`, or `horizontal` and `vertical`: see [`PairFeatures`]. `name` is the input's name in
     /// messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
+        match Sites::read_restricted(reader, name)? {
+            (sites, None) => Ok(sites),
+            (_, Some(_)) => Err(Error::input(
+                Place::new(name, 0),
+                "the array `allowed` restricts the labels of an image, but only numbers are needed here: leave it out",
+            )),
+        }
+    }
+
+    /// Reads an image or an archive ([`Sites::read`]) with the labels that each site may have, which an archive may have as the array
+    /// `allowed`.
+    pub(crate) fn read_restricted(reader: impl Read, name: &str) -> Result<(Self, Option<LabelMask>)> {
         let bytes = read(reader, name)?;
         if !bytes.starts_with(numpy::ARCHIVE) {
-            return Ok(Image::from_bytes(&bytes, name)?.into());
+            return Ok((Image::from_bytes(&bytes, name)?.into(), None));
         }
-        let sites = ArrayArchive::open(&bytes).and_then(|archive| Sites::from_arrays(&archive));
-        sites.map_err(|why| Error::input(Place::new(name, 0), why))
+        let parse = |archive: ArrayArchive| {
+            let sites = Sites::from_arrays(&archive)?;
+            let allowed = archive.array("allowed")?.map(LabelMask::from_array).transpose();
+            Ok((sites, allowed.map_err(|why| format!("allowed: {why}"))?))
+        };
+        ArrayArchive::open(&bytes).and_then(parse).map_err(|why| Error::input(Place::new(name, 0), why))
     }
 
     fn from_arrays(archive: &ArrayArchive) -> std::result::Result<Self, String> {
@@ -94,7 +114,7 @@ impl Sites {
         check_size(nodes.height, nodes.width)?;
         if let Some(name) = archive.names().find(|name| !NAMES.contains(name)) {
             return Err(format!(
-                "unknown array `{name}`: choose from nodes, compare, horizontal and vertical"
+                "unknown array `{name}`: choose from nodes, compare, horizontal, vertical and allowed"
             ));
         }
         let pairs = match (take("compare")?, take("horizontal")?, take("vertical")?) {

@@ -53,6 +53,7 @@ use crate::risk::potentials_with;
 use crate::settings::{Constraint, Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -85,8 +86,8 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     fn place(input: &Self::Input) -> Place;
     /// The labels that the input restricts some variables to, when it is labelled.
     #[doc(hidden)]
-    fn allowed(_input: &Self::Input) -> &[(usize, LabelBits)] {
-        &[]
+    fn allowed(_input: &Self::Input) -> Cow<'_, [(usize, LabelBits)]> {
+        Cow::default()
     }
     /// The gold labels of an input, one for each variable. It is an error if it has none.
     fn truth<'a>(&'a self, input: &'a Self::Input) -> Result<Truth<'a>>;
@@ -190,7 +191,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         let at = (&model.weights[..], &tables.weights);
         let fill = &mut |own: &mut _| potentials_with(&model.features, &data, 0, at, own);
         answers.load(data.graph(0), Self::place(input), fill)?;
-        answers.allow(Self::allowed(input))
+        answers.allow(&Self::allowed(input))
     }
 
     // Files.

@@ -178,8 +178,8 @@ impl Sum<FactorGraph> {
     fn by_pieces(mut self, settings: &Settings, pieces: Pieces) -> Result<Box<dyn Objective>> {
         let criterion = settings.objective;
         let pseudo = Pseudolikelihood::<FactorGraph>::default();
-        // Pieces that are examples of their own can leave out what has no label.
-        let complete = self.data.is_complete();
+        // Pieces that are examples of their own can leave out what has no label, and sum over the sets of those that have one.
+        let (complete, sets) = (self.data.is_complete(), self.data.has_sets());
         if pieces == Pieces::Bethe {
             let loss = OnPieces { pieces, loss: Likelihood(Tree) };
             return match complete {
@@ -190,13 +190,18 @@ impl Sum<FactorGraph> {
                 )),
             };
         }
-        if settings.batch_of == BatchOf::Pieces || !complete && pieces != Pieces::Factor {
+        let apart = !complete && pieces != Pieces::Factor || sets && criterion == Criterion::Piecewise;
+        if settings.batch_of == BatchOf::Pieces || apart {
             self.data = self.data.split(pieces)?;
             return match (criterion, pieces) {
                 (Criterion::PiecewisePseudo, _) => self.of(pseudo),
+                (_, Pieces::File) if sets => {
+                    self.for_engine(Engine::Exact, settings)?.of(PartialLikelihood::new(Exact::default()))
+                }
                 (_, Pieces::File) => {
                     self.for_engine(Engine::Exact, settings)?.of(Likelihood(Exact::default()))
                 }
+                _ if sets => self.of(PartialLikelihood::new(Tree)),
                 _ => self.of(Likelihood(Tree)),
             };
         }

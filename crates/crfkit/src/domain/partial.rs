@@ -15,6 +15,36 @@ pub(in crate::domain) struct Sets {
     pub(in crate::domain) labels: Vec<Vec<Label>>,
 }
 
+/// The numbers of the sets of labels that gold labels stand for.
+#[derive(Clone, Debug, Default)]
+pub(in crate::domain) struct SetNumbers(HashMap<LabelBits, Label>);
+
+impl SetNumbers {
+    /// The gold label that stands for a set. Equal sets have equal numbers.
+    pub(in crate::domain) fn number(&mut self, set: &LabelBits) -> Label {
+        let next = FIRST_SET + self.0.len() as Label;
+        *self.0.entry(set.clone()).or_insert(next)
+    }
+
+    /// The sets, in the order of their numbers.
+    pub(in crate::domain) fn into_sets(self) -> Vec<LabelBits> {
+        let mut sets: Vec<(LabelBits, Label)> = self.0.into_iter().collect();
+        sets.sort_unstable_by_key(|(_, number)| *number);
+        sets.into_iter().map(|(set, _)| set).collect()
+    }
+}
+
+/// The gold label of a variable with `labels` labels whose label is in a set: the only one, or an unknown one if all are in it. `None` if
+/// the set itself has to be kept.
+pub(in crate::domain) fn plain_label(set: &LabelBits, labels: usize) -> Option<Label> {
+    let mut members = (0..labels).filter(|&label| set.contains(label));
+    match (members.next(), members.next()) {
+        (Some(label), None) => Some(label as Label),
+        (_, Some(_)) if members.count() + 2 == labels => Some(UNLABELLED),
+        _ => None,
+    }
+}
+
 impl Sets {
     /// The sets as bits, of `labels` labels whose numbers are now `ids`.
     pub(in crate::domain) fn bits(&self, ids: &[Label], labels: usize) -> impl Iterator<Item = LabelBits> {

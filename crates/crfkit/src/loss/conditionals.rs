@@ -4,7 +4,7 @@
 use super::rows::Rows;
 use super::{Gold, Loss};
 use crate::ability::Ability;
-use crate::graph::{Factor, Gradient, Graph, Label, Psi, Table, TableRef};
+use crate::graph::{FIRST_SET, Factor, Gradient, Graph, Label, Psi, Table, TableRef};
 use crate::math::{Scalar, simd};
 use std::ops::Range;
 
@@ -14,8 +14,9 @@ use std::ops::Range;
 ///
 /// over some of the factors a of v. A type that lists these factors is a [`Loss`].
 ///
-/// Each conditional counts as much as its variable weighs. Variables whose label is not known have no conditional, and
-/// factors over them are left out: the loss is that of the graph without them.
+/// Each conditional counts as much as its variable weighs. If a set of labels is known of v, its term is −log p(y_v is in the set | …).
+/// Variables of which nothing is known have no conditional. A conditional is left without the factors over other variables whose label
+/// is not known, as if the graph had no such factors: to sum over their labels would take inference.
 ///
 /// The cost is O(labels) for each factor of each conditional, whatever the size of its table.
 pub trait Conditionals: Send + Sync {
@@ -62,7 +63,7 @@ impl<C: Conditionals> Loss for C {
         let labels = (0..graph.vars()).map(|v| graph.card(v)).max().unwrap_or(0);
         variables.clear();
         self.for_each(graph, |row, factor, k| {
-            if !complete && !gold.is_labelled(factor) {
+            if !complete && !gold.predicts(factor, k) {
                 return;
             }
             let v = factor.vars[k];
@@ -86,11 +87,18 @@ impl<C: Conditionals> Loss for C {
         for (row, v) in variables.iter().enumerate() {
             if let Some(v) = *v {
                 let weight = gold.variable_weight(v);
-                value += rows.predict(row, gold.labels[v] as usize, gold.weight * weight) * S::lift(weight);
+                let term = match gold.labels[v] < FIRST_SET {
+                    true => rows.predict(row, gold.labels[v] as usize, gold.weight * weight),
+                    false => {
+                        let among = |label: usize| gold.allows(v, label);
+                        rows.predict_one_of(row, graph.card(v), among, gold.weight * weight)
+                    }
+                };
+                value += term * S::lift(weight);
             }
         }
         self.for_each(graph, |row, factor, k| {
-            if !complete && !gold.is_labelled(factor) {
+            if !complete && !gold.predicts(factor, k) {
                 return;
             }
             let fibre = Fibre::new(factor, k, gold.labels, graph.card(factor.vars[k]));
@@ -100,7 +108,8 @@ impl<C: Conditionals> Loss for C {
     }
 }
 
-/// The entries of a factor's table in which one variable takes all its labels and the others have their gold labels.
+/// The entries of a factor's table in which one variable takes all its labels and the others have their gold labels. That of the variable
+/// may be a set.
 /// The entry of label j is at `start + j·step`.
 struct Fibre {
     table: TableRef,

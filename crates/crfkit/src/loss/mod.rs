@@ -84,6 +84,14 @@ impl<'a> Gold<'a> {
         self.labels.iter().all(|label| *label < FIRST_SET)
     }
 
+    /// Whether a factor says something about its k-th variable: of that one the label or a set of labels is known, and of the others the label.
+    #[inline]
+    pub(crate) fn predicts(&self, factor: &Factor, k: usize) -> bool {
+        let known =
+            |(i, &v): (usize, &usize)| self.labels[v] < FIRST_SET || i == k && self.labels[v] != UNLABELLED;
+        factor.vars.iter().enumerate().all(known)
+    }
+
     /// Whether the labels of all variables of a factor are known.
     #[inline]
     pub fn is_labelled(&self, factor: &Factor) -> bool {

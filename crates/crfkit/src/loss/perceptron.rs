@@ -55,6 +55,7 @@ pub struct Work<W> {
     pub(super) own: Array<f64>,
     /// The same with the known labels imposed.
     known: Array<f64>,
+    seen: Vec<bool>,
     /// The best labelling.
     pub(super) labels: Vec<Label>,
     /// The gold labels. Where they are not known, they are the best ones beside the known ones.
@@ -64,7 +65,8 @@ pub struct Work<W> {
 impl<W: Default> Default for Work<W> {
     fn default() -> Self {
         let (own, known) = (Array::default(), Array::default());
-        Work { decoder: W::default(), shared: Vec::new(), own, known, labels: Vec::new(), gold: Vec::new() }
+        let (shared, seen, labels, gold) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Work { decoder: W::default(), shared, own, known, seen, labels, gold }
     }
 }
 
@@ -78,7 +80,7 @@ impl<W> Work<W> {
         psi: Psi<S>,
         gold: &Gold,
     ) {
-        let Work { decoder, shared, own, known, gold: complete, .. } = self;
+        let Work { decoder, shared, own, known, seen, gold: complete, .. } = self;
         // Shared tables change once per θ, and comparing them is much cheaper than decoding.
         let same = |(real, table): (&Table<f64>, &Table<S>)| real.log.plane(0) == table.log.plane(0);
         if shared.len() != psi.shared.len() || !shared.iter().zip(psi.shared).all(same) {
@@ -93,7 +95,7 @@ impl<W> Work<W> {
                 complete.extend_from_slice(gold.labels);
             }
             false => {
-                make_known(graph, Psi { shared, own }, *gold, known);
+                make_known(graph, Psi { shared, own }, *gold, known, seen);
                 decode.argmax(graph, Psi { shared, own: known }, complete, decoder);
             }
         }

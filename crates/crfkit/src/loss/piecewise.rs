@@ -8,7 +8,8 @@ use crate::math::Scalar;
 use std::marker::PhantomData;
 
 /// ℓ = Σ_a (log Σ_y exp ψ_a(y) − ψ_a(gold labels)), each factor a by itself (pwpl-2007 eq. 4), on any graph. It is an
-/// upper bound on the negative log-likelihood. Factors over a variable whose label is not known are left out.
+/// upper bound on the negative log-likelihood. Factors over a variable whose label is not known are left out; if it is in a known set, training
+/// takes the [`PartialLikelihood`](super::PartialLikelihood) of the factors as graphs of their own.
 ///
 /// An own table costs its size; a shared table costs O(labels) per example, however many factors read it.
 #[derive(Clone, Copy, Debug)]

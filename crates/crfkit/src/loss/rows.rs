@@ -108,6 +108,29 @@ impl<S: Scalar> Rows<S> {
         S::lift(self.shift[row]) + z.ln() - self.score(row, label)
     }
 
+    /// Treats a row of `labels` scores as p(label | …): returns −log p(a label for which `among` is true), and keeps its gradient,
+    /// weight × (p − p(label | among)), for [`Rows::add_to`]. One such label must exist. Call it after [`Rows::exp`].
+    pub(crate) fn predict_one_of(
+        &mut self,
+        row: usize,
+        labels: usize,
+        among: impl Fn(usize) -> bool,
+        weight: f64,
+    ) -> S {
+        let possible = || (0..labels).filter(|&label| among(label));
+        // By their own largest score: the exponentials of all of them may be 0 beside those of other labels.
+        let shift = possible().map(|label| self.score(row, label).re()).fold(f64::NEG_INFINITY, f64::max);
+        let exp = |rows: &Self, label: usize| (rows.score(row, label) - S::lift(shift)).exp();
+        let among = possible().fold(S::lift(0.0), |sum, label| sum + exp(self, label));
+        let z = self.exps(row..row + 1).sum();
+        self.scale[row] = S::lift(weight) / z;
+        for label in possible() {
+            let share = exp(self, label) / among;
+            self.e.add(row * self.stride + label, -(z * share));
+        }
+        S::lift(self.shift[row]) + z.ln() - (S::lift(shift) + among.ln())
+    }
+
     /// Adds to `out` the row that [`Rows::log_sum`] or [`Rows::predict`] left, up to the length of `out`.
     #[inline]
     pub(crate) fn add_to(&self, row: usize, out: SliceMut<S>) {

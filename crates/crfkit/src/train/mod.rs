@@ -275,6 +275,11 @@ pub fn train<D: Domain>(
     if corpus.data.is_empty() {
         return Err(Error::Setting("the training data holds no example".into()));
     }
+    if corpus.data.is_unlabelled() {
+        return Err(Error::Setting(
+            "the training data holds no label: there is nothing to learn from".into(),
+        ));
+    }
     if !settings.choose.any() {
         return train_with(corpus, features, settings, start, false, listener);
     }

@@ -162,7 +162,8 @@ where
     assert!(difference(slope, numeric) < 1e-6, "{slope} against {numeric} on {:?}", x.chain);
 }
 
-/// −log p(y_v | known labels), from the factors whose variables all have labels; `factors` says which of them count.
+/// −log p(y_v is what is known of it | known labels), from the factors whose other variables all have labels; `counts` says which of them
+/// count.
 fn conditional(x: &Problem, v: usize, counts: impl Fn(usize) -> bool) -> f64 {
     let (tables, own) = (x.tables::<f64>(None, 0.0), x.own_array::<f64>(None, 0.0));
     let psi = Psi { shared: &tables, own: &own };
@@ -171,7 +172,7 @@ fn conditional(x: &Problem, v: usize, counts: impl Fn(usize) -> bool) -> f64 {
         labels[v] = label;
         let (mut sum, mut number) = (0.0, 0);
         x.graph.for_each_factor(|factor| {
-            let known = factor.vars.iter().all(|&v| x.gold[v] < FIRST_SET);
+            let known = factor.vars.iter().all(|&other| other == v || x.gold[other] < FIRST_SET);
             if known && factor.vars.contains(&v) && counts(number) {
                 sum += psi.value(&factor, &labels);
             }
@@ -179,8 +180,10 @@ fn conditional(x: &Problem, v: usize, counts: impl Fn(usize) -> bool) -> f64 {
         });
         sum
     };
-    let scores: Vec<f64> = (0..x.graph.card(v) as Label).map(score).collect();
-    log_sum(scores.iter().copied()) - scores[x.gold[v] as usize]
+    let scores: Vec<(Label, f64)> =
+        (0..x.graph.card(v) as Label).map(|label| (label, score(label))).collect();
+    let possible = scores.iter().filter(|(label, _)| may(x, x.gold[v], *label));
+    log_sum(scores.iter().map(|(_, score)| *score)) - log_sum(possible.map(|(_, score)| *score))
 }
 
 #[test]
@@ -191,18 +194,18 @@ fn local_losses_pass_over_what_has_no_label_and_weigh_variables() {
         let x = problem(&mut rng, &graph, 2.0);
         let d = Problem::random(&mut rng, &graph, 1.0);
         let labelled: Vec<usize> = (0..graph.vars()).filter(|&v| x.gold[v] < FIRST_SET).collect();
+        let said: Vec<usize> = (0..graph.vars()).filter(|&v| x.gold[v] != UNLABELLED).collect();
 
         let loss = Pseudolikelihood::<FactorGraph>::default();
-        let sum: f64 = labelled.iter().map(|&v| x.variables[v] * conditional(&x, v, |_| true)).sum();
+        let sum: f64 = said.iter().map(|&v| x.variables[v] * conditional(&x, v, |_| true)).sum();
         check(&loss, &x, &d, 1.5 * sum, round);
 
         let loss = PiecewisePseudolikelihood::<FactorGraph>::default();
         let mut sum = 0.0;
         for (number, factor) in (0..graph.factors()).map(|f| graph.factor(f)).enumerate() {
-            if factor.vars.iter().all(|v| labelled.contains(v)) {
-                let of = |&v: &usize| x.variables[v] * conditional(&x, v, |other| other == number);
-                sum += factor.vars.iter().map(of).sum::<f64>();
-            }
+            let of = |&v: &usize| x.variables[v] * conditional(&x, v, |other| other == number);
+            let given = |v: &usize| factor.vars.iter().all(|other| other == v || labelled.contains(other));
+            sum += factor.vars.iter().filter(|v| said.contains(v) && given(v)).map(of).sum::<f64>();
         }
         check(&loss, &x, &d, 1.5 * sum, round);
 

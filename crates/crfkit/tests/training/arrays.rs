@@ -3,13 +3,16 @@
 
 use crate::corpora::Record;
 use crfkit::Place;
+use crfkit::answers::Answers;
 use crfkit::data::npz::{npy, npz};
 use crfkit::grid::Tables;
 use crfkit::math::random::Random;
 use crfkit::model::Precision;
+use crfkit::tag::Tagger;
 use crfkit::train::{Criterion, Scaling, Settings, TrainOptions, features};
-use crfkit::typed::{Engine, GraphArrays, TypedBuilder, TypedCorpus, TypedModel};
+use crfkit::typed::{Engine, GraphArrays, TypedBuilder, TypedCorpus, TypedGraph, TypedModel};
 use std::fmt::Write;
+use std::sync::Arc;
 
 fn numbers(shape: &[usize], values: &[f64]) -> Vec<u8> {
     npy("<f8", shape, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
@@ -101,6 +104,98 @@ fn nodes_and_edges_are_those_of_a_file() {
         }
         same_model(corpus_of(&arrays, 3, tables), corpus_of_lines(&text), Criterion::SoftmaxMargin);
         same_model(corpus_of(&arrays, 3, tables), corpus_of_lines(&text), Criterion::Pseudolikelihood);
+    }
+}
+
+/// Sets of labels in training are those of a file, and restricted answers are.
+#[test]
+fn nodes_have_sets_of_labels_and_restricted_answers() {
+    let mut rng = Random::new(6);
+    let x: Vec<f64> = (0..5).map(|_| rng.below(9) as f64 / 4.0 - 1.0).collect();
+    let sets = [[1, 0, 0], [1, 1, 1], [0, 1, 1], [1, 0, 1], [0, 0, 1]];
+    let flat: Vec<i64> = sets.iter().flatten().map(|&bit| i64::from(bit)).collect();
+    let mask = || whole(&[5, 3], &flat);
+    let archive = |more: (&str, Vec<u8>)| {
+        let edges = whole(&[3, 2], &[0, 1, 2, 1, 3, 4]);
+        read(&[("nodes", numbers(&[5, 1], &x)), ("edges", edges), ("offsets", whole(&[3], &[0, 3, 5])), more])
+            .unwrap()
+    };
+    let types = r#"{"types": {"node": {"labels": 3, "dense": 1}, "edge": {"over": ["node", "node"]}}}"#;
+    let lines = |field: &str| {
+        let node = |v: usize| {
+            let labels: Vec<usize> = (0..3).filter(|&label| sets[v][label] == 1).collect();
+            format!(r#"{{"type": "node", "dense": [{}], "{field}": {labels:?}}}"#, x[v])
+        };
+        let nodes = [0..3, 3..5].map(|range| range.map(node).collect::<Vec<_>>().join(", "));
+        let edge = |i: usize, j: usize| format!(r#"{{"type": "edge", "nodes": [{i}, {j}]}}"#);
+        let edges = [[edge(0, 1), edge(2, 1)].join(", "), edge(0, 1)];
+        [0, 1].map(|g| format!(r#"{{"nodes": [{}], "factors": [{}]}}"#, nodes[g], edges[g]))
+    };
+    let known = archive(("labels", mask()));
+    assert_eq!(known.labels(), 3);
+    let text = format!("{types}\n{}", lines("label").join("\n"));
+    for objective in [Criterion::Likelihood, Criterion::Pseudolikelihood, Criterion::MaxMargin] {
+        same_model(corpus_of(&known, 3, Tables::Full), corpus_of_lines(&text), objective);
+    }
+
+    let model = Arc::new(train(corpus_of(&known, 3, Tables::Full), Criterion::Likelihood));
+    let restricted = archive(("allowed", mask()));
+    let graphs = restricted.clone().into_graphs(&model.domain.types, "a.npz").unwrap();
+    for (graph, line) in graphs.zip(lines("allowed")) {
+        let line = model.domain.read_line(&line, &Place::new("lines", 1)).unwrap().unwrap();
+        let marginals = |graph: &TypedGraph| -> Vec<f64> {
+            let mut tagger = Tagger::new(model.clone());
+            tagger.load(graph).unwrap().marginals().unwrap().flatten().copied().collect()
+        };
+        assert_eq!(marginals(&graph), marginals(&line));
+        assert!(marginals(&graph).contains(&0.0));
+    }
+    let mut builder = TypedBuilder::new(model.domain.types.clone());
+    let graph = restricted.into_graphs(&model.domain.types, "a.npz").unwrap().next().unwrap();
+    let message = builder.add_graph(graph).unwrap_err().to_string();
+    assert!(message.starts_with("a.npz:1: node 0: `allowed` restricts the answers"), "{message}");
+
+    // Another number of labels, of nodes, and of axes.
+    let two = archive(("allowed", whole(&[5, 2], &[1; 10])));
+    let message = two.into_graphs(&model.domain.types, "a").err().unwrap().to_string();
+    assert!(message.contains("`allowed` has the shape [5, 2], but [5, 3] is needed here"), "{message}");
+    let rows = |more: (&str, Vec<u8>)| {
+        let nodes = ("nodes", numbers(&[2, 1], &[0.0, 1.0]));
+        read(&[nodes, ("edges", whole(&[0, 2], &[])), more]).unwrap_err().to_string()
+    };
+    for (name, shape, data, words) in [
+        ("labels", &[3, 2][..], vec![1; 6], "`labels` has the shape [3, 2], but [2, 2] is needed here"),
+        ("labels", &[2, 2], vec![1, 0, 0, 0], "`labels`: no label is possible at [1]"),
+        ("labels", &[2, 2], vec![1, 0, 2, 0], "`labels`: it has 2 at [1, 0]"),
+        ("labels", &[1, 2, 1], vec![1, 0], "must have (nodes) or (nodes, labels)"),
+        ("allowed", &[2], vec![1, 0], "`allowed`: its shape is [2]"),
+        ("allowed", &[2, 1], vec![1, 1], "two or more labels"),
+    ] {
+        let message = rows((name, whole(shape, &data)));
+        assert!(message.starts_with("a.npz: ") && message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn labels_of_rows_can_be_fixed() {
+    let y = [1, 0, 1, 1, 0, 1];
+    let arrays = read(&[("X", numbers(&[2, 1], &[1.0, -1.0])), ("Y", whole(&[2, 3], &y))]).unwrap();
+    let model = Arc::new(train(corpus_of(&arrays, 3, Tables::Ising), Criterion::Likelihood));
+    let free = [1, 1];
+    let allowed = [[free, [0, 1], free], [[1, 0], free, free]].concat().concat();
+    let x = || ("X", numbers(&[2, 1], &[0.5, 0.25]));
+    let arrays = read(&[x(), ("allowed", whole(&[2, 3, 2], &allowed))]).unwrap();
+    let mut tagger = Tagger::new(model.clone());
+    let graphs: Vec<_> = arrays.into_graphs(&model.domain.types, "a.npz").unwrap().collect();
+    for (graph, (node, label)) in graphs.iter().zip([(1, 1), (0, 0)]) {
+        let answers = tagger.load(graph).unwrap();
+        assert_eq!(answers.probability_of(node, 1 - label).unwrap(), 0.0);
+        assert!((0..3).filter(|v| *v != node).all(|v| answers.probability_of(v, 0).unwrap() < 0.999));
+    }
+    for (shape, count) in [(&[2, 2, 2][..], 8), (&[2, 3], 6), (&[2, 3, 3], 18)] {
+        let arrays = read(&[x(), ("allowed", whole(shape, &vec![1; count]))]).unwrap();
+        let message = arrays.into_graphs(&model.domain.types, "a").err().unwrap().to_string();
+        assert!(message.contains("but [2, 3, 2] is needed here"), "{message}");
     }
 }
 

@@ -58,12 +58,7 @@ fn error(
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let mut judgement = Judgement::new(1);
     for (image, mask) in test_set {
-        let picture = GridImage {
-            sites: image.clone(),
-            mask: Some((*mask).clone()),
-            weights: None,
-            name: "test".into(),
-        };
+        let picture = GridImage { mask: Some((*mask).clone()), ..GridImage::new(image.clone(), "test") };
         tagger.judge(&picture, Decode::MaxMarginal, &mut judgement).unwrap();
     }
     100.0 - judgement.overall().percent()

@@ -105,8 +105,7 @@ fn errors(model: &Arc<GridModel>, test: &[(Sites, Mask)], decode: Decode) -> f64
     let mut judgement = Judgement::new(1);
     let (mut pixels, mut wrong) = (0, 0);
     for (image, mask) in test {
-        let picture =
-            GridImage { sites: image.clone(), mask: Some(mask.clone()), weights: None, name: "test".into() };
+        let picture = GridImage { mask: Some(mask.clone()), ..GridImage::new(image.clone(), "test") };
         let labels = tagger.judge(&picture, decode, &mut judgement).unwrap();
         let found = tagger.mask(&labels);
         let gold = mask.values.iter().zip(&found.values).filter(|(gold, _)| **gold != 7);

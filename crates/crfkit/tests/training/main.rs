@@ -20,6 +20,7 @@ mod front;
 mod go_on;
 mod graph_models;
 mod grid_corpus;
+mod grid_known;
 mod grids;
 mod hashed;
 mod linked;

@@ -6,11 +6,15 @@ use corpora::Record;
 use crfkit::answers::Answers;
 use crfkit::domain::Dev;
 use crfkit::graph::{Label, UNLABELLED};
+use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::tag::{Judgement, Tagger};
 use crfkit::train::{Criterion, Method, Scaling, Settings, TrainOptions, TrainingObjective, features};
-use crfkit::typed::{Decode, Engine, TypedBuilder, TypedCorpus, TypedGraph, TypedModel, TypedTagger};
+use crfkit::typed::{
+    Decode, Engine, TypedBuilder, TypedCorpus, TypedDomain, TypedGraph, TypedModel, TypedTagger,
+};
 use crfkit::{Place, Result};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 const TYPES: &str = r#"{"types": {"a": {"labels": ["x", "y"], "dense": 1}, "b": {"labels": 3},
@@ -25,6 +29,12 @@ fn graph(more: [&str; 4]) -> String {
         {{"type": "e", "nodes": [2, 3], "dense": [0.25]}}, {{"type": "f", "nodes": [1, 3]}}, {{"type": "t", "nodes": [0, 1, 2]}}]}}"#
     )
     .replace('\n', " ")
+}
+
+/// The same graph with two factors in one piece.
+fn pieced(more: [&str; 4]) -> String {
+    let name = |text: String, factor: &str| text.replace(factor, &format!(r#"{factor}, "piece": "p""#));
+    name(name(graph(more), r#""type": "e", "nodes": [0, 1]"#), r#""nodes": [1, 3]"#)
 }
 
 /// The same nodes in a chain.
@@ -121,8 +131,8 @@ fn sets_of_labels_are_summed_over() {
     }
 }
 
-/// Every objective takes sets of labels. Those without inference leave such nodes out, as if nothing were known of them. Sets are not
-/// scored.
+/// Every objective takes sets of labels, and learns from them: the model is not that of graphs of whose nodes with a set nothing is known.
+/// Sets are not scored.
 #[test]
 fn every_objective_takes_sets_of_labels() {
     let graphs = KNOWN.map(|(known, _)| with("label", known, graph));
@@ -144,11 +154,7 @@ fn every_objective_takes_sets_of_labels() {
             crfkit::train::train(data, of_data, &settings, start, &mut Record::default()).unwrap().model
         };
         let (model, without) = (train(&graphs), train(&bare));
-        let local = matches!(
-            objective,
-            Criterion::Pseudolikelihood | Criterion::Piecewise | Criterion::PiecewisePseudo
-        );
-        assert_eq!(model.weights == without.weights, local, "{objective:?}");
+        assert!(model.weights != without.weights, "{objective:?}");
     }
     let model = Arc::new(model(&mut Random::new(1), false));
     let mut judgement = Judgement::new(2);
@@ -156,6 +162,88 @@ fn every_objective_takes_sets_of_labels() {
     assert_eq!((known.gold[0], known.gold[2..].to_vec()), (0, vec![UNLABELLED; 2]));
     TypedTagger::new(model).judge(&known, Decode::MaxMarginal, &mut judgement).unwrap();
     assert_eq!(judgement.overall().total, 1);
+}
+
+/// Piecewise training is Σ (log Z of a piece − log Z of what is known of it) by enumeration, over the pieces without the factors over nodes of
+/// which nothing is known. The gradient is its slope, and H·v that of the gradient; of the piecewise pseudolikelihood too.
+#[test]
+fn pieces_sum_over_sets() {
+    let mut random = Random::new(33);
+    let trees: &[Pieces] = &[
+        Pieces::Factor,
+        Pieces::Edge,
+        Pieces::SharedUnary,
+        Pieces::Trees,
+        Pieces::Window(NonZeroUsize::MIN),
+    ];
+    for round in 0..4 {
+        let model = Arc::new(model(&mut random, round % 2 == 0));
+        let makes: [(fn([&str; 4]) -> String, &[Pieces]); 3] =
+            [(graph, &[Pieces::Factor]), (pieced, &[Pieces::File]), (chain, trees)];
+        for (make, pieces) in makes {
+            let graphs = KNOWN.map(|(known, _)| with("label", known, make));
+            for &pieces in pieces {
+                let settings = |objective: Criterion| Settings {
+                    objective,
+                    pieces: Some(pieces),
+                    optimizer: Method::Lbfgs,
+                    sigma: f64::INFINITY,
+                    scaling: Scaling::None,
+                    ..Settings::default()
+                };
+                let of = |objective| {
+                    TrainingObjective::new(corpus(&graphs).unwrap(), &settings(objective), 1).unwrap()
+                };
+                let objective = of(Criterion::Piecewise);
+                let expected: f64 = (0..4).map(|k| of_pieces(&model, &graphs[k], pieces, KNOWN[k].1)).sum();
+                let found = objective.value_grad(&model.weights).unwrap().0;
+                assert!((found - expected).abs() < 1e-9, "{pieces:?}: {found} against {expected}");
+                slopes(&objective, &model.weights, &mut random);
+                slopes(&of(Criterion::PiecewisePseudo), &model.weights, &mut random);
+            }
+        }
+    }
+}
+
+/// Σ (log Z of a piece − log Z of what is known of it), where `agrees` says which labellings of the graph agree with what is known.
+fn of_pieces(model: &Arc<TypedModel>, text: &str, pieces: Pieces, agrees: fn(&[Label]) -> bool) -> f64 {
+    let typed = read(model, text);
+    let known = |v: &usize| typed.gold[*v] != UNLABELLED;
+    let mut tagger = Tagger::new(model.clone());
+    let answers = tagger.load(&typed).unwrap();
+    let (graph, psi) = (answers.graph(), answers.psi());
+    let all: Vec<Vec<Label>> = (0..36u32).map(|k| vec![k / 18, k / 6 % 3, k / 3 % 2, k % 3]).collect();
+    // Nodes outside of the piece keep one labelling that agrees.
+    let other = all.iter().find(|labels| agrees(labels)).unwrap();
+    let mut sum = 0.0;
+    for piece in pieces.factors(graph).unwrap() {
+        let factors: Vec<usize> =
+            piece.into_iter().filter(|f| graph.factor(*f).vars.iter().all(known)).collect();
+        let inside = |v: usize| factors.iter().any(|&f| graph.factor(f).vars.contains(&v));
+        let of_piece = |labels: &&Vec<Label>| (0..4).all(|v| inside(v) || labels[v] == other[v]);
+        let score = |labels: &Vec<Label>| -> f64 {
+            factors.iter().map(|&f| psi.value(&graph.factor(f), labels)).sum()
+        };
+        let free = log_sum(all.iter().filter(of_piece).map(score));
+        sum += free - log_sum(all.iter().filter(of_piece).filter(|labels| agrees(labels)).map(score));
+    }
+    sum
+}
+
+/// The gradient is the slope of the value, and H·v that of the gradient.
+fn slopes(objective: &TrainingObjective<TypedDomain>, weights: &[f64], random: &mut Random) {
+    let direction: Vec<f64> = weights.iter().map(|_| random.uniform() - 0.5).collect();
+    let moved = |h: f64| {
+        let theta: Vec<f64> = weights.iter().zip(&direction).map(|(x, d)| x + h * d).collect();
+        objective.value_grad(&theta).unwrap()
+    };
+    let along = |x: &[f64]| -> f64 { x.iter().zip(&direction).map(|(x, d)| x * d).sum() };
+    let ((up, up_slope), (down, down_slope)) = (moved(1e-5), moved(-1e-5));
+    let slope = along(&objective.value_grad(weights).unwrap().1);
+    assert!((slope - (up - down) / 2e-5).abs() < 1e-6 * slope.abs().max(1.0));
+    let curvature = along(&objective.hess_vec(weights, &direction).unwrap());
+    let numeric = (along(&up_slope) - along(&down_slope)) / 2e-5;
+    assert!((curvature - numeric).abs() < 1e-5 * curvature.abs().max(1.0), "{curvature} against {numeric}");
 }
 
 /// Exact answers are those given the restriction, by enumeration; all decoders obey it, and belief propagation on a chain is exact.
@@ -206,6 +294,29 @@ fn restricted_answers_equal_enumeration() {
             }
         }
     }
+}
+
+/// Data of which no label is known teaches nothing, and neither do graphs without nodes.
+#[test]
+fn training_needs_a_label() {
+    let empty = r#"{"nodes": []}"#.to_owned();
+    for graphs in [vec![graph([""; 4])], vec![empty.clone()], vec![empty.clone(), graph([""; 4])]] {
+        let data = corpus(&graphs).unwrap();
+        let of_data = features(&data, &Settings::default());
+        let start = TrainOptions { threads: 1, ..TrainOptions::default() };
+        let trained =
+            crfkit::train::train(data, of_data, &Settings::default(), start, &mut Record::default());
+        assert!(trained.unwrap_err().to_string().contains("holds no label: there is nothing to learn from"));
+    }
+    // Beside others they do no harm, and an empty graph has an empty answer.
+    let data = corpus(&[empty.clone(), with("label", KNOWN[0].0, graph)]).unwrap();
+    let of_data = features(&data, &Settings::default());
+    let settings = Settings { passes: Some(2), ..Settings::default() };
+    let start = TrainOptions { threads: 1, ..TrainOptions::default() };
+    let model = crfkit::train::train(data, of_data, &settings, start, &mut Record::default()).unwrap().model;
+    let mut tagger = TypedTagger::new(Arc::new(model.clone()));
+    tagger.load(&read(&model, &empty)).unwrap();
+    assert!(tagger.labels(Decode::MaxMarginal).unwrap().is_empty());
 }
 
 #[test]

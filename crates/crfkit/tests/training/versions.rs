@@ -131,7 +131,7 @@ pub(crate) fn pictures() -> Vec<GridImage> {
         let mask =
             Mask { height: 3, width: 4, values: (0..12).map(|i| u16::from(bright(i)) * 255).collect() };
         let sites = Image { height: 3, width: 4, channels: 1, values }.into();
-        GridImage { sites, mask: Some(mask), weights: None, name: format!("image {k}") }
+        GridImage { mask: Some(mask), ..GridImage::new(sites, &format!("image {k}")) }
     };
     (0..3).map(picture).collect()
 }

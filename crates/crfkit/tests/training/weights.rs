@@ -307,10 +307,9 @@ fn weights_of_images() {
     let sites = Sites { nodes: image, pairs: PairFeatures::Differences };
     let mask = Some(Mask { height: 1, width: 2, values: vec![0, 1] });
     let picture = |weights: Option<Vec<f64>>| GridImage {
-        sites: sites.clone(),
         mask: mask.clone(),
         weights,
-        name: "image".into(),
+        ..GridImage::new(sites.clone(), "image")
     };
     let domain = GridDomain::new(vec![0, 1], SiteFeatures::default(), &sites, "image").unwrap();
     let mut builder = GridBuilder::new(domain.clone()).unwrap();

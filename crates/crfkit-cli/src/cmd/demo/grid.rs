@@ -127,12 +127,8 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let (mut masks, mut judgement) = (Vec::with_capacity(test.len()), Judgement::new(1));
     for (image, truth) in test {
-        let picture = GridImage {
-            sites: image.clone().into(),
-            mask: Some(truth.clone()),
-            weights: None,
-            name: "a test image".into(),
-        };
+        let picture =
+            GridImage { mask: Some(truth.clone()), ..GridImage::new(image.clone().into(), "a test image") };
         let labels = tagger.judge(&picture, Decode::MaxMarginal, &mut judgement)?;
         masks.push(tagger.mask(&labels));
     }

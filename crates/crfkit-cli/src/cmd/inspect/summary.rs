@@ -3,6 +3,7 @@
 use super::Summary;
 use crfkit::chain::{ChainDomain, VectorLayout};
 use crfkit::data::observer::{Alphabet, Source};
+use crfkit::data::sites::PairArrays;
 use crfkit::data::strings::Strings;
 use crfkit::data::template::Templates;
 use crfkit::graph::Lattice;
@@ -118,7 +119,7 @@ impl Summary for GridDomain {
         }
         let field = |name: &'static str| (name, layout[name].to_string());
         lines.extend(["sites", "channels", "neighbours", "tables"].map(field));
-        if let Some(arrays) = self.pairs {
+        if let Some(arrays) = self.pairs.filter(|arrays| *arrays != PairArrays::Sites) {
             lines.push(("pairs", format!("numbers from {}", arrays.names())));
         }
         if self.directions != Directions::default() {

@@ -36,7 +36,7 @@ pub struct GridDomain {
     pub channels: usize,
     /// How many numbers a pair has, not counting the constant.
     pub pair_channels: usize,
-    /// The arrays that these come from, if not from the sites. Models of earlier versions do not say it.
+    /// The arrays that these come from; `None` in models of earlier versions, which do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<PairArrays>,
     /// Which sites are joined.
@@ -83,7 +83,7 @@ impl GridDomain {
             sites,
             channels,
             pair_channels,
-            pairs: example.pairs.arrays(),
+            pairs: Some(example.pairs.arrays()),
             neighbours,
             tables,
             directions,
@@ -191,12 +191,22 @@ impl GridDomain {
             return Ok(sites);
         }
         let found = given.pairs.arrays();
-        if let Some(expected) = self.pairs.filter(|expected| found != Some(*expected)) {
-            let found = found.map_or("it has no such arrays", |_| "it has other ones");
-            return Err(refuse(format!(
-                "the numbers of pairs come from the arrays {} in training, but {found}: give them",
-                expected.names()
-            )));
+        match self.pairs.filter(|expected| found != *expected) {
+            None => {}
+            Some(PairArrays::Sites) => {
+                return Err(refuse(format!(
+                    "in training, pairs have no numbers of their own, but here they have {}: leave them out",
+                    found.names()
+                )));
+            }
+            Some(expected) => {
+                let found =
+                    if found == PairArrays::Sites { "it has no such arrays" } else { "it has other ones" };
+                return Err(refuse(format!(
+                    "the numbers of pairs come from the arrays {} in training, but {found}: give them",
+                    expected.names()
+                )));
+            }
         }
         if sites.pair_channels() != self.pair_channels {
             let (found, expected) = (sites.pair_channels(), self.pair_channels);

@@ -18,18 +18,21 @@ pub use crate::model::Tables;
 pub use builder::GridBuilder;
 pub use features::{SiteFeatures, SiteNumbers};
 pub use image::GridImage;
+use image::Known;
 pub use layout::{Directions, GridDomain};
 
 use super::alone::logistic;
+use super::partial::plain_label;
 use super::stored::parse_head;
 use super::{Corpus, Digest, Domain, FORMAT, Fit, ModelGraph, Sum, WeightedModel, unknown_start};
 use crate::answers::GraphAnswers;
 use crate::data::dataset::Dataset;
 use crate::data::images::Mask;
+use crate::data::label_masks::LabelMask;
 use crate::data::sites::Sites;
 use crate::decode::{AlphaExpansion, GraphCut};
 use crate::eval::Scores;
-use crate::graph::{FactorGraph, Label};
+use crate::graph::{FactorGraph, Label, LabelBits, UNLABELLED};
 use crate::loss::{MaxMargin, Perceptron};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, LabelSet, Names, TableShapes, WeightPart};
@@ -113,18 +116,31 @@ impl Domain for GridDomain {
         scratch: &mut GridScratch,
         data: &mut Dataset<FactorGraph>,
     ) -> Result<()> {
+        image.check_allowed(self)?;
         self.observe_sites(&image.sites, &image.name, scratch, data)
+    }
+
+    fn allowed(image: &GridImage) -> Cow<'_, [(usize, LabelBits)]> {
+        let of = |mask: &LabelMask| mask.restrictions(0..mask.variables());
+        Cow::Owned(image.allowed.as_ref().map(of).unwrap_or_default())
     }
 
     fn place(image: &GridImage) -> Place {
         Place::new(&image.name, 0)
     }
 
-    /// The gold labels. Unlabelled pixels do not count; values that the model does not know always count as errors.
+    /// The gold labels. Pixels without a label, or with several, do not count; values that the model does not know always count as errors.
     fn truth<'a>(&'a self, image: &'a GridImage) -> Result<Truth<'a>> {
-        let mask = image.labelled(self)?;
         let name = |&value: &u16| (Some(value) != self.unlabelled).then(|| Cow::Owned(value.to_string()));
-        Ok(Truth { labels: mask.values.iter().map(name).collect(), known: Vec::new() })
+        let labels = match image.labelled(self)? {
+            Known::Mask(mask) => mask.values.iter().map(name).collect(),
+            Known::Sets(sets) => {
+                let label = |set| plain_label(&set, sets.labels()).filter(|label| *label != UNLABELLED);
+                let name = |set| label(set).map(|label| Cow::Owned(self.labels[label as usize].to_string()));
+                sets.sets().map(name).collect()
+            }
+        };
+        Ok(Truth { labels, known: Vec::new() })
     }
 
     fn label_sets(&self) -> Vec<LabelSet<'_>> {

@@ -1,11 +1,13 @@
 //! Graphs as arrays: nodes and edges of one type each with their numbers, or a table of rows and their labels.
 
 use super::line::check_weight;
-use super::{FeatureValues, TypedGraph, Types, line};
+use super::{FeatureValues, LabelTable, TypedGraph, Types, line};
+use crate::data::label_masks::LabelMask;
 use crate::data::numpy::{self, ArrayArchive, NumberArray};
-use crate::graph::{Label, UNLABELLED};
+use crate::graph::{Label, LabelBits, UNLABELLED};
 use crate::model::Tables;
 use crate::{Error, Place, Result};
+use std::ops::Range;
 
 /// A matrix of numbers, row by row.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,22 +38,15 @@ pub struct EdgeArrays {
     pub edge_features: Matrix,
     /// The gold label of each node, or [`UNLABELLED`]; empty if none is known.
     pub labels: Vec<Label>,
+    /// Instead of `labels`, the labels that each node may have: (nodes, labels). Its label is one of them.
+    pub sets: Option<LabelMask>,
+    /// The labels that each node may have when its graph is labelled: (nodes, labels). `None` if all are possible. Training and
+    /// development data may not restrict answers.
+    pub allowed: Option<LabelMask>,
     /// The weight of each node in training; empty if all are 1.
     pub weights: Vec<f64>,
     /// The first node of each graph, in ascending order, and the number of nodes; empty if there is one graph.
     pub offsets: Vec<usize>,
-}
-
-/// Rows of numbers, each of which has or has not each of some labels: a multi-label problem. A row is a full graph over its
-/// labels, with a node of two labels, 0 and 1, for each.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct LabelTable {
-    /// The features of each row, which all its nodes share.
-    pub x: Matrix,
-    /// Number of labels of a row.
-    pub labels: usize,
-    /// Whether each row has each label, `[rows][labels]`: 0, 1 or [`UNLABELLED`]; empty if none is known.
-    pub y: Vec<Label>,
 }
 
 /// Graphs in arrays, as an archive (`.npz`) has them.
@@ -64,21 +59,22 @@ pub enum GraphArrays {
 }
 
 /// Names of the arrays of an archive.
-const EDGES: [&str; 6] = ["nodes", "edges", "edge_features", "labels", "weights", "offsets"];
-const LABELS: [&str; 2] = ["X", "Y"];
+const EDGES: [&str; 7] = ["nodes", "edges", "edge_features", "labels", "weights", "offsets", "allowed"];
+const LABELS: [&str; 3] = ["X", "Y", "allowed"];
 
-type Checked<T> = std::result::Result<T, String>;
+pub(super) type Checked<T> = std::result::Result<T, String>;
 
 impl GraphArrays {
     /// Reads an archive. It has `nodes` (N, D), `edges` (E, 2), and perhaps `edge_features` (E, K), `labels` (N), where
-    /// negative numbers are unknown labels, `weights` (N) and `offsets` (G + 1); or `X` (N, D) and perhaps `Y` (N, L).
+    /// negative numbers are unknown labels, or (N, L), the sets of possible labels as 0 and 1, `weights` (N), `offsets` (G + 1) and
+    /// `allowed` (N, L); or `X` (N, D) and perhaps `Y` (N, L) and `allowed` (N, L, 2).
     pub fn read(bytes: &[u8], name: &str) -> Result<Self> {
         let parse = || {
             if !bytes.starts_with(numpy::ARCHIVE) {
                 return Err("not an archive of arrays, as numpy.savez writes it".to_owned());
             }
             let archive = ArrayArchive::open(bytes)?;
-            let table = archive.names().any(|name| LABELS.contains(&name));
+            let table = archive.names().any(|name| LABELS[..2].contains(&name));
             let names: &[&str] = if table { &LABELS } else { &EDGES };
             if let Some(other) = archive.names().find(|name| !names.contains(name)) {
                 return Err(format!("unknown array `{other}`: choose among {}", names.join(", ")));
@@ -108,6 +104,7 @@ impl GraphArrays {
     /// Number of labels: of each node, or of each row.
     pub fn labels(&self) -> usize {
         match self {
+            GraphArrays::Edges(EdgeArrays { sets: Some(sets), .. }) => sets.labels(),
             GraphArrays::Edges(arrays) => {
                 let known = arrays.labels.iter().filter(|label| **label != UNLABELLED);
                 known.max().map_or(0, |label| *label as usize + 1)
@@ -165,10 +162,19 @@ impl EdgeArrays {
         let none = Matrix { rows: edges.len(), ..Matrix::default() };
         let list =
             |name: &str| archive.array(name).map(|array| array.filter(|array| !array.values.is_empty()));
-        let labels = match list("labels")? {
-            Some(array) => known(&array, "labels")?,
-            None => Vec::new(),
-        };
+        let (mut labels, mut sets) = (Vec::new(), None);
+        if let Some(array) = list("labels")? {
+            match array.shape[..] {
+                [_] | [_, 1] => labels = known(&array, "labels")?,
+                [_, _] => sets = Some(mask(array, "labels")?),
+                _ => {
+                    let shape = &array.shape;
+                    return Err(format!(
+                        "`labels` has the shape {shape:?}, but must have (nodes) or (nodes, labels)"
+                    ));
+                }
+            }
+        }
         let offsets = match list("offsets")? {
             Some(array) => whole(&array, "offsets")?,
             None => Vec::new(),
@@ -180,6 +186,8 @@ impl EdgeArrays {
             edges,
             edge_features: matrix(archive, "edge_features")?.unwrap_or(none),
             labels,
+            sets,
+            allowed: list("allowed")?.map(|array| mask(array, "allowed")).transpose()?,
             weights: list("weights")?.map(|array| array.values).unwrap_or_default(),
             offsets: offsets.into_iter().map(offset).collect::<Checked<_>>()?,
         })
@@ -197,6 +205,12 @@ impl EdgeArrays {
             if length != 0 && length != count {
                 return Err(format!("`{name}` has {length} numbers, but there are {count} nodes"));
             }
+        }
+        if self.sets.is_some() && !self.labels.is_empty() {
+            return Err("the nodes have labels and sets of labels: give one of both".into());
+        }
+        for (name, mask) in [("labels", &self.sets), ("allowed", &self.allowed)] {
+            mask.iter().try_for_each(|mask| mask.check(name, &[count], mask.labels()))?;
         }
         if let Some([i, j]) = self.edges.iter().find(|[i, j]| i.max(j) >= &count) {
             return Err(format!("`edges` joins {i} and {j}, but there are {count} nodes, counted from 0"));
@@ -238,6 +252,10 @@ impl EdgeArrays {
         {
             return Err(format!("a node has the label {label}, but there are {} labels", node.labels.len()));
         }
+        for (name, mask) in [("labels", &self.sets), ("allowed", &self.allowed)] {
+            let fits = |mask: &LabelMask| mask.check(name, &[self.nodes.rows], node.labels.len());
+            mask.iter().try_for_each(fits)?;
+        }
         let ranges = self.ranges();
         let of = |v: usize| ranges.partition_point(|(_, end)| *end <= v);
         let mut edges = vec![Vec::new(); ranges.len()];
@@ -257,12 +275,12 @@ impl EdgeArrays {
                 true => vec![UNLABELLED; end - first],
                 false => self.labels[first..end].to_vec(),
             };
-            let graph = TypedGraph {
+            let mut graph = TypedGraph {
                 place: Place::new(name, number as u64 + 1),
                 nodes: vec![0; end - first],
                 gold,
                 sets: Vec::new(),
-                allowed: Vec::new(),
+                allowed: restrictions(&self.allowed, first..end),
                 weights: match self.weights.is_empty() {
                     true => vec![1.0; end - first],
                     false => self.weights[first..end].to_vec(),
@@ -273,85 +291,21 @@ impl EdgeArrays {
                 features: features.chain(joins).collect(),
                 shared: false,
             };
+            let sets = restrictions(&self.sets, first..end);
+            sets.into_iter().for_each(|(v, set)| graph.set_gold(v, set, types));
             graph.check_size(types).map(|()| graph)
         };
         ranges.iter().zip(&edges).enumerate().map(graph).collect()
     }
 }
 
-impl LabelTable {
-    fn parse(archive: &ArrayArchive) -> Checked<Self> {
-        let x = matrix(archive, "X")?.ok_or("it has no array `X` of the shape (rows, numbers)")?;
-        let Some(y) = archive.array("Y")? else { return Ok(LabelTable { x, labels: 0, y: Vec::new() }) };
-        let [_, labels] = y.shape[..] else {
-            return Err(format!("`Y` has the shape {:?}, but must have (rows, labels)", y.shape));
-        };
-        Ok(LabelTable { x, labels, y: known(&y, "Y")? })
-    }
-
-    fn check(&self) -> Checked<()> {
-        check_matrix("X", &self.x)?;
-        let (rows, labels, known) = (self.x.rows, self.labels, self.y.len());
-        if known != 0 && known != rows * labels {
-            return Err(format!(
-                "`X` has {rows} rows, but `Y` has {}: they must be the same",
-                known / labels.max(1)
-            ));
-        }
-        match self.y.iter().find(|label| **label > 1 && **label != UNLABELLED) {
-            Some(label) => {
-                Err(format!("`Y` has the value {label}: 1 for a label, 0 for none, -1 for unknown"))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn into_graphs(
-        self,
-        types: &Types,
-        name: &str,
-    ) -> Checked<impl Iterator<Item = TypedGraph> + Send + use<>> {
-        let Some(labels) = types.label_table() else { return Err(other_types()) };
-        let dense = types.nodes()[0].dense;
-        if self.x.columns != dense {
-            return Err(format!("`X` has {} columns, but those of other files have {dense}", self.x.columns));
-        }
-        if !self.y.is_empty() && self.labels != labels {
-            return Err(format!("`Y` has {} columns, but those of other files have {labels}", self.labels));
-        }
-        let pairs = (0..labels).flat_map(|i| (i + 1..labels).map(move |j| vec![i, j]));
-        let factors: Vec<(usize, Vec<usize>)> = (labels..).zip(pairs).collect();
-        let (name, rows) = (name.to_owned(), self.x.rows);
-        let graph = move |row: usize| {
-            let nodes = [FeatureValues { named: Vec::new(), dense: self.x.row(row).into() }];
-            TypedGraph {
-                place: Place::new(&name, row as u64 + 1),
-                nodes: (0..labels).collect(),
-                gold: match self.y.is_empty() {
-                    true => vec![UNLABELLED; labels],
-                    false => self.y[row * labels..][..labels].to_vec(),
-                },
-                sets: Vec::new(),
-                allowed: Vec::new(),
-                weights: vec![1.0; labels],
-                weight: 1.0,
-                pieces: vec![None; factors.len()],
-                features: nodes.into_iter().chain(factors.iter().map(|_| FeatureValues::default())).collect(),
-                factors: factors.clone(),
-                shared: true,
-            }
-        };
-        Ok((0..rows).map(graph))
-    }
-}
-
-fn other_types() -> String {
+pub(super) fn other_types() -> String {
     "the model has other types of nodes and factors than these arrays: apply it to a file like those it was trained on"
         .into()
 }
 
 /// The matrix of this name; a list of numbers has one column.
-fn matrix(archive: &ArrayArchive, name: &str) -> Checked<Option<Matrix>> {
+pub(super) fn matrix(archive: &ArrayArchive, name: &str) -> Checked<Option<Matrix>> {
     let Some(NumberArray { shape, values, .. }) = archive.array(name)? else { return Ok(None) };
     match shape[..] {
         [rows, columns] => Ok(Some(Matrix { rows, columns, values })),
@@ -368,8 +322,18 @@ fn whole(array: &NumberArray, name: &str) -> Checked<Vec<i64>> {
     }
 }
 
+/// A mask of labels.
+pub(super) fn mask(array: NumberArray, name: &str) -> Checked<LabelMask> {
+    LabelMask::from_array(array).map_err(|why| format!("`{name}`: {why}"))
+}
+
+/// The nodes among `nodes` that may not have all labels, counted from the first of them.
+pub(super) fn restrictions(mask: &Option<LabelMask>, nodes: Range<usize>) -> Vec<(usize, LabelBits)> {
+    mask.as_ref().map(|mask| mask.restrictions(nodes)).unwrap_or_default()
+}
+
 /// Labels; negative numbers are unknown ones.
-fn known(array: &NumberArray, name: &str) -> Checked<Vec<Label>> {
+pub(super) fn known(array: &NumberArray, name: &str) -> Checked<Vec<Label>> {
     let label = |value: i64| match u32::try_from(value) {
         Ok(label) if label < line::MAX_LABEL => Ok(label),
         Ok(label) => Err(format!("`{name}` has {label}, which is too large for a label")),
@@ -380,7 +344,7 @@ fn known(array: &NumberArray, name: &str) -> Checked<Vec<Label>> {
 }
 
 /// Rejects numbers that are not finite or too large.
-fn check_matrix(name: &str, matrix: &Matrix) -> Checked<()> {
+pub(super) fn check_matrix(name: &str, matrix: &Matrix) -> Checked<()> {
     if matrix.values.len() != matrix.rows * matrix.columns {
         let (found, expected) = (matrix.values.len(), matrix.rows * matrix.columns);
         return Err(format!("`{name}` has {found} numbers, but its shape needs {expected}"));

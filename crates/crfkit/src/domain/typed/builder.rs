@@ -4,9 +4,9 @@ use super::{FeatureValues, Line, TypedCorpus, TypedDomain, TypedGraph, Types};
 use crate::data::dataset::Dataset;
 use crate::data::sorting::by_frequency;
 use crate::data::strings::Strings;
-use crate::graph::{FIRST_SET, FactorGraph, Graph, Label, LabelBits, UNLABELLED};
+use crate::domain::partial::SetNumbers;
+use crate::graph::{FIRST_SET, FactorGraph, Graph, Label, UNLABELLED};
 use crate::{Error, Place, Result};
-use std::collections::HashMap;
 
 /// Builds a corpus, one line after the other.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct TypedBuilder {
     names: Vec<Strings>,
     data: Dataset<FactorGraph>,
     /// The number of each set of labels that a gold label stands for.
-    sets: HashMap<LabelBits, Label>,
+    sets: SetNumbers,
     structures: Structures,
     /// Whether the nodes of every graph share their features, if there is a graph.
     shared: Option<bool>,
@@ -25,7 +25,7 @@ impl Default for TypedBuilder {
     /// A builder that has read nothing yet.
     fn default() -> Self {
         let (names, data, structures) = (Vec::new(), Dataset::new(), Structures::default());
-        TypedBuilder { types: None, names, data, sets: HashMap::new(), structures, shared: None }
+        TypedBuilder { types: None, names, data, sets: SetNumbers::default(), structures, shared: None }
     }
 }
 
@@ -76,10 +76,7 @@ impl TypedBuilder {
         observe(members.map(stored), types, number, &mut self.data);
         let mut number = |gold: Label| match gold.checked_sub(FIRST_SET).filter(|_| gold != UNLABELLED) {
             None => gold,
-            Some(set) => {
-                let next = FIRST_SET + self.sets.len() as Label;
-                *self.sets.entry(graph.sets[set as usize].clone()).or_insert(next)
-            }
+            Some(set) => self.sets.number(&graph.sets[set as usize]),
         };
         let gold: Vec<Label> = graph.gold.iter().map(|&gold| number(gold)).collect();
         self.data.finish_example(structure, gold, graph.weight);
@@ -111,9 +108,7 @@ impl TypedBuilder {
             Some(name) => numbers[kind][name].map(|new: u32| first[kind] as u32 + new),
         };
         data.renumber(|label| label, renumber, FactorGraph::clone);
-        let mut sets: Vec<(Label, LabelBits)> = sets.into_iter().map(|(set, number)| (number, set)).collect();
-        sets.sort_unstable_by_key(|(number, _)| *number);
-        data.set_sets(sets.into_iter().map(|(_, set)| set).collect());
+        data.set_sets(sets.into_sets());
         if shared == Some(true) {
             data.make_matrices(&[(0..types.nodes().len(), types.first_named(0))]);
         } else {

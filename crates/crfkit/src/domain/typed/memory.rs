@@ -4,6 +4,7 @@ use super::line::{MAX_NUMBERS, MAX_VALUE};
 use super::{TypedGraph, Types};
 use crate::data::columns::wrong_weight;
 use crate::data::text::excerpt;
+use crate::domain::partial::plain_label;
 use crate::graph::{FIRST_SET, Label, LabelBits, UNLABELLED};
 use crate::{Error, Place, Result};
 
@@ -168,17 +169,17 @@ impl TypedGraph {
         types: &Types,
     ) -> std::result::Result<(), String> {
         let set = types.label_bits(self.nodes[node], labels)?;
-        let all = types.nodes()[self.nodes[node]].labels.len();
-        let mut members = (0..all).filter(|&label| set.contains(label));
-        self.gold[node] = match (members.next(), members.next(), members.count()) {
-            (Some(label), None, _) => label as Label,
-            (_, _, more) if more + 2 == all => UNLABELLED,
-            _ => {
-                self.sets.push(set);
-                FIRST_SET + self.sets.len() as Label - 1
-            }
-        };
+        self.set_gold(node, set, types);
         Ok(())
+    }
+
+    /// Says that the label of a node is in a set, which must be one of its type's labels.
+    pub(super) fn set_gold(&mut self, node: usize, set: LabelBits, types: &Types) {
+        let labels = types.nodes()[self.nodes[node]].labels.len();
+        self.gold[node] = plain_label(&set, labels).unwrap_or_else(|| {
+            self.sets.push(set);
+            FIRST_SET + self.sets.len() as Label - 1
+        });
     }
 
     /// Restricts a node to these labels, if its type has them.

@@ -4,6 +4,7 @@
 
 mod arrays;
 mod builder;
+mod label_table;
 mod line;
 mod memory;
 mod types;
@@ -12,9 +13,10 @@ mod types;
 pub use crate::decode::Decode;
 #[doc(hidden)]
 pub use crate::infer::Engine;
-pub use arrays::{EdgeArrays, GraphArrays, LabelTable, Matrix};
+pub use arrays::{EdgeArrays, GraphArrays, Matrix};
 pub(crate) use builder::Structures;
 pub use builder::TypedBuilder;
+pub use label_table::LabelTable;
 pub use line::{Line, TypedGraph};
 pub use memory::{FeatureValues, TypedGraphBuilder};
 pub use types::{Declaration, Type, Types};
@@ -107,8 +109,8 @@ impl Domain for TypedDomain {
         graph.place.clone()
     }
 
-    fn allowed(graph: &TypedGraph) -> &[(usize, LabelBits)] {
-        &graph.allowed
+    fn allowed(graph: &TypedGraph) -> Cow<'_, [(usize, LabelBits)]> {
+        Cow::Borrowed(&graph.allowed)
     }
 
     fn truth<'a>(&'a self, graph: &'a TypedGraph) -> Result<Truth<'a>> {

@@ -5,8 +5,9 @@ use crate::args::TrainArgs;
 use crate::error::usage;
 use crate::io::{InputPlace, Inputs, PictureFile, grid_samples, picture_pairs, read_mask, read_picture};
 use crate::log::DataSize;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use crfkit::counted;
+use crfkit::data::images::MaskFile;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{GridBuilder, GridCorpus, GridDomain, GridModel};
 use crfkit::train::Settings;
@@ -35,17 +36,26 @@ impl TrainingData for GridDomain {
     fn read_training(args: &TrainArgs) -> Result<GridCorpus> {
         let files = files(&args.grid.images, &args.grid.masks)?;
         let mut seen = vec![false; 1 << u16::BITS];
+        let mut of_sets = 0;
         for file in &files {
-            let mask = read_mask(file)?;
-            mask.iter().flat_map(|(mask, _)| &mask.values).for_each(|&value| seen[value as usize] = true);
+            let MaskFile { mask, sets, .. } = read_mask(file)?;
+            mask.iter().flat_map(|mask| &mask.values).for_each(|&value| seen[value as usize] = true);
+            of_sets = sets.map_or(of_sets, |sets| of_sets.max(sets.labels()));
         }
-        let labels: Vec<u16> =
-            (0..=u16::MAX).filter(|&v| seen[v as usize] && Some(v) != args.grid.unlabelled).collect();
+        let found = |value: &u16| seen[*value as usize] && Some(*value) != args.grid.unlabelled;
+        // Sets are of the labels 0, 1, 2 …, even if one of them is nowhere possible.
+        let labels: Vec<u16> = match of_sets {
+            0 => (0..=u16::MAX).filter(found).collect(),
+            more if more > MAX_LABELS => {
+                bail!("the masks have sets of {more} labels, but at most {MAX_LABELS} are allowed")
+            }
+            labels => (0..labels as u16).collect(),
+        };
         if labels.is_empty() {
-            anyhow::bail!("no pixel of the masks has a label: all have the value of --unlabelled (--void)");
+            bail!("no pixel of the masks has a label: all have the value of --unlabelled (--void)");
         }
         if labels.len() > MAX_LABELS {
-            anyhow::bail!(
+            bail!(
                 "the masks have {} different values, but each is a label, and at most {MAX_LABELS} are allowed: store masks \
                  without lossy compression or smoothing, as PNG or PGM",
                 labels.len()
@@ -73,7 +83,7 @@ impl TrainingData for GridDomain {
                 corpus.set_label_weights(args.label_weight.iter().cloned())?;
                 Ok(corpus)
             }
-            None => anyhow::bail!("there is no training image"),
+            None => bail!("there is no training image"),
         }
     }
 
