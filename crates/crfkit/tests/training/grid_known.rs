@@ -227,7 +227,7 @@ fn arrays_have_sets_and_restrictions() {
             ..image.clone()
         }])
         .map(drop),
-        Dev::from_inputs(&model.domain, &[image.clone()]).map(drop),
+        Dev::from_inputs(&model.domain, std::slice::from_ref(&image)).map(drop),
     ] {
         let found = found.unwrap_err().to_string();
         assert!(found.starts_with("i: `allowed` restricts the answers of a model"), "{found}");
@@ -238,7 +238,7 @@ fn arrays_have_sets_and_restrictions() {
         let found = Tagger::new(model.clone()).load(&wrong).unwrap_err().to_string();
         assert!(found.contains("but [2, 3, 3] is needed here: the last axis"), "{found}");
         let wrong = GridImage { sets: Some(other), allowed: None, ..image.clone() };
-        let found = corpus(&[wrong.clone()]).unwrap_err().to_string();
+        let found = corpus(std::slice::from_ref(&wrong)).unwrap_err().to_string();
         assert!(found.starts_with("i: `labels` has the shape"), "{found}");
         assert!(Dev::from_inputs(&model.domain, &[wrong]).is_err());
     }

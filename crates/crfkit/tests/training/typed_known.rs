@@ -31,6 +31,9 @@ fn graph(more: [&str; 4]) -> String {
     .replace('\n', " ")
 }
 
+/// Writes a graph with a further field of each node.
+type Make = fn([&str; 4]) -> String;
+
 /// The same graph with two factors in one piece.
 fn pieced(more: [&str; 4]) -> String {
     let name = |text: String, factor: &str| text.replace(factor, &format!(r#"{factor}, "piece": "p""#));
@@ -178,7 +181,7 @@ fn pieces_sum_over_sets() {
     ];
     for round in 0..4 {
         let model = Arc::new(model(&mut random, round % 2 == 0));
-        let makes: [(fn([&str; 4]) -> String, &[Pieces]); 3] =
+        let makes: [(Make, &[Pieces]); 3] =
             [(graph, &[Pieces::Factor]), (pieced, &[Pieces::File]), (chain, trees)];
         for (make, pieces) in makes {
             let graphs = KNOWN.map(|(known, _)| with("label", known, make));
