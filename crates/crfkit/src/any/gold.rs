@@ -2,7 +2,8 @@
 
 use crate::data::observer::Source;
 use crate::domain::chain::{ChainModel, Sequence};
-use crate::{Error, Result, counted};
+use crate::error::counted;
+use crate::{Error, Result};
 
 /// Rejects columns of which the last one, where the label should be, is one that the templates read: the labels are missing, and words or
 /// other fields would be taken for gold labels.

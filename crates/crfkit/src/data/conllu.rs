@@ -8,7 +8,7 @@
 //! A row has the fields that the caller names, in that order. Lines that begin with `#` are comments. Tokens that stand for several words
 //! (`1-2`) and empty nodes (`8.1`) are skipped, as the words themselves have rows of their own. An empty line ends a sequence.
 
-use crate::counted;
+use crate::error::counted;
 use std::fmt;
 use std::io::Read;
 use std::str::FromStr;

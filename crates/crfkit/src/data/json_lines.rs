@@ -13,7 +13,7 @@
 //! same columns, and either all have labels or none has. Other members of an object are ignored, so the output of `crfkit tag --output
 //! json` for such input can be read again. Lines of white space and objects without tokens are skipped.
 
-use crate::counted;
+use crate::error::counted;
 use std::fmt;
 use std::io::Read;
 use std::ops::Range;

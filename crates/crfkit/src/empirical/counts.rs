@@ -4,8 +4,9 @@ use super::PairKind;
 use super::spelling::{Spelling, spelling};
 use crate::data::columns::Columns;
 use crate::data::strings::Strings;
+use crate::error::counted;
 use crate::graph::Label;
-use crate::{Error, Result, counted};
+use crate::{Error, Result};
 use std::collections::HashMap;
 
 /// How often each tuple of numbers occurred.

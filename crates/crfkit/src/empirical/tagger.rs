@@ -6,12 +6,13 @@ use crate::data::columns::Columns;
 use crate::data::conllu::Fields;
 use crate::decode::Decode;
 use crate::domain::chain::{ColumnLayout, Sequence};
+use crate::error::counted;
 use crate::eval::Scores;
 use crate::graph::{Chain, Shared};
 use crate::infer::Engine;
 use crate::model::LabelSet;
 use crate::tag::{Judgement, Labeller, Tagger, Truth};
-use crate::{Error, Place, Result, counted};
+use crate::{Error, Place, Result};
 use std::borrow::Cow;
 use std::sync::Arc;
 

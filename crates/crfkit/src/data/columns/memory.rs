@@ -1,9 +1,9 @@
 //! Sequences from memory, and their weights.
 
 use super::{Columns, MAX_COLUMNS, Row};
-use crate::counted;
 use crate::data::conllu::Fields;
 use crate::data::vectors::Vectors;
+use crate::error::counted;
 use crate::error::only_columns;
 use crate::error::{Error, Place, Result};
 

@@ -34,6 +34,7 @@ use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Sink};
 use crate::decode::Decode;
+use crate::error::counted;
 use crate::eval::{Scores, is_chunked};
 use crate::graph::{Chain, LabelRules, Lattice, NODES, PAIRS};
 use crate::infer::Engine;
@@ -43,7 +44,7 @@ use crate::model::{
 };
 use crate::settings::{Constraint, Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
-use crate::{Error, Place, Result, counted};
+use crate::{Error, Place, Result};
 use lattice::StoredLattice;
 use potentials::Potentials;
 use serde::{Deserialize, Serialize};
@@ -126,8 +127,7 @@ impl ChainDomain {
         }
         ColumnLayout::check_fields(self.columns, sequence)?;
         let found = sequence.columns();
-        let wrong =
-            |why: String| Error::input(sequence.place(0), format!("{}, but {why}", counted(found, "column")));
+        let wrong = |why| Error::input(sequence.place(0), format!("{}, but {why}", counted(found, "column")));
         // If the label was not the last column in training, leaving it out would silently shift the columns after it.
         if let Some(layout) = self.columns.filter(|layout| !layout.label_is_last() && found < layout.columns)
         {

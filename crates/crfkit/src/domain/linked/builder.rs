@@ -12,8 +12,9 @@ use crate::data::template::Templates;
 use crate::domain::chain::{Numbers, Standard, VectorLayout, numbers_of_rows};
 use crate::domain::check_trained_labels;
 use crate::domain::partial::{Sets, gold_of};
+use crate::error::counted;
 use crate::graph::{FIRST_SET, Label, UNLABELLED};
-use crate::{Error, Result, counted};
+use crate::{Error, Result};
 
 /// The largest number of label columns. No factorial chain with more could be solved.
 pub(crate) const MAX_LABEL_COLUMNS: usize = 16;
