@@ -257,9 +257,9 @@ mod tests {
     fn what_is_wrong_is_refused_with_its_line() {
         let newer = START.replace("\"format\":1", "\"format\":2");
         for (lines, expected) in [
-            (vec![START, "word B-NP"], "run.jsonl:2: not an event of a training log"),
-            (vec![START, "{\"event\":\"progress\"}", START], "run.jsonl:2: not an event"),
-            (vec![START, "[1]"], "run.jsonl:2: not an event"),
+            (vec![START, "word B-NP"], "run.jsonl:2: this is not an event of a training log"),
+            (vec![START, "{\"event\":\"progress\"}", START], "run.jsonl:2: this is not an event"),
+            (vec![START, "[1]"], "run.jsonl:2: this is not an event"),
             (vec![&newer], "run.jsonl:1: a log of format 2, but this program reads 1"),
             (vec![START, START], "run.jsonl:2: a second run begins here"),
         ] {

@@ -314,12 +314,9 @@ impl<'a> Trainer<'a> {
     /// use crfkit::grid::{Decode, GridBuilder, GridDomain, GridImage, GridTagger, SiteFeatures};
     /// use crfkit::{Trainer, settings::Kind};
     ///
-    /// let image = GridImage {
-    ///     sites: Image { height: 2, width: 2, channels: 1, values: vec![0.9, 0.8, 0.1, 0.3] }.into(),
-    ///     mask: Some(Mask { height: 2, width: 2, values: vec![1, 1, 0, 0] }),
-    ///     weights: None,
-    ///     name: "image".into(),
-    /// };
+    /// let pixels = Image { height: 2, width: 2, channels: 1, values: vec![0.9, 0.8, 0.1, 0.3] };
+    /// let mask = Mask { height: 2, width: 2, values: vec![1, 1, 0, 0] };
+    /// let image = GridImage { mask: Some(mask), ..GridImage::new(pixels.into(), "image") };
     /// let domain = GridDomain::new(vec![0, 1], SiteFeatures::default(), &image.sites, &image.name)?;
     /// let mut builder = GridBuilder::new(domain)?;
     /// builder.add_image(&image)?;

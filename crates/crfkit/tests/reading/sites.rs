@@ -87,7 +87,8 @@ fn masks_may_be_arrays_of_whole_numbers() {
         refused(&doubles("(1, 1)", &[1.0])).starts_with("m.npy: the mask has numbers that are not whole")
     );
     assert!(refused(&npy("|i1", false, "(1, 1)", &[0xff])).contains("the value -1"));
-    assert!(refused(&npy("|u1", false, "(1, 1, 1)", &[0])).contains("(height, width)"));
+    assert!(refused(&npy("|u1", false, "(1, 1, 1, 1)", &[0])).contains("(height, width)"));
+    assert!(refused(&npy("|u1", false, "(1, 1, 1)", &[1])).contains("sets of labels"));
     assert!(refused(&npy("|u1", false, "(0, 3)", &[])).contains("no pixels"));
     assert!(refused(&npz(&[], Zip::Stored)).contains("m.npy: "));
 }

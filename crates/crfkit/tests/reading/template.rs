@@ -247,7 +247,6 @@ fn preset_observations_are_what_their_names_say() {
         ("mccallum-li", 1, "U:shape[-1]=true/false/true/false"),
         ("mccallum-li", 2, "U:digit-mark-digit=true"),
         ("ner", 0, "U:prefix[0]=IL"),
-        ("ner", 1, "U:ngrams[0]=inds"),
         ("ner", 1, "U:shape[-1,0,1]=A-0/a/0.0"),
         ("default", 1, "U:lower[-1]=il-2"),
         ("default", 0, "U:shape[0]=A-0"),
