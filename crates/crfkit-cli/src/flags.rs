@@ -146,22 +146,14 @@ const TRAIN: &[Flag] = &[
     flag("standardise", GATHERED, VECTORS).but(WORDS),
     flag("vectors", GATHERED, VECTORS).but(WORDS),
     flag("dev-vectors", GATHERED, VECTORS).but(WORDS),
-    flag(
-        "label-column",
-        ROWS,
-        "graphs in a file have their labels beside their nodes",
-    )
-    .but(&[(Grid, "the masks hold the labels")]),
+    flag("label-column", ROWS, "graphs in a file have their labels beside their nodes")
+        .but(&[(Grid, "the masks hold the labels")]),
     flag("format", ROWS, "it is the format of sequences"),
     flag("fields", ROWS, "it names columns of sequences"),
     flag("scheme", ROWS, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts, Stream], "it is the encoding of text"),
-    flag(
-        "min-count",
-        FILES,
-        "the features of images are numbers, which all have weights",
-    )
-    .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
+    flag("min-count", FILES, "the features of images are numbers, which all have weights")
+        .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
     flag("weight-column", TEXT, "it is a column of sequences").but(&[(Counts, COUNTED)]),
     flag("token-weight-column", GATHERED, "it is a column of sequences")
         .but(&[(Counts, COUNTED), (Stream, "its likelihood scores all labels jointly")]),

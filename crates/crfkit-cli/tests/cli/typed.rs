@@ -179,7 +179,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     fs::write(path.join("restricted"), restricted).unwrap();
     for (arguments, status, words) in [
         (&["tag", "-m", "m", "--nbest", "2", "g"][..], 1, "g:2: n-best lists, and"),
-        (&["tag", "-m", "m", "--allowed", "1", "g"], 2, "have `allowed` beside their nodes"),
+        (&["tag", "-m", "m", "--allowed", "1", "g"], 2, "have `allowed` themselves"),
         (&["tag", "-m", "m", "--confidence", "g"], 2, "only sequences have chunks"),
         (&["tag", "-m", "m", "--nbest", "2", "-o", "o.npz", "g"], 2, "arrays hold labels and marginals"),
         (

@@ -12,6 +12,7 @@ mod segments;
 mod sequence;
 mod temperature;
 mod vectors;
+mod words;
 
 pub use crate::data::observer::Source;
 pub use builder::CorpusBuilder;
@@ -91,15 +92,6 @@ impl ChainDomain {
             Some(layout) => layout.read(from, out),
             None => VectorLayout::default().read(from, out),
         }
-    }
-
-    /// Whether the word was seen in training; `None` if the model knows no words.
-    pub fn knows(&self, word: &str) -> Option<bool> {
-        if self.words.is_empty() {
-            return None;
-        }
-        let value = self.alphabet.values.find(word.as_bytes()).map(|id| id as usize);
-        Some(value.is_some_and(|id| self.words.get(id / 64).is_some_and(|bits| bits >> (id % 64) & 1 == 1)))
     }
 
     /// The column layout of a sequence: where its label and its words are. `None` with attributes.

@@ -4,6 +4,7 @@
 mod builder;
 mod links;
 mod names;
+mod words;
 
 pub use crate::data::rule::LinkRule;
 #[doc(hidden)]
