@@ -8,6 +8,7 @@ use crate::model::PyModel;
 use crate::paths::FilePath;
 use crate::reading::{Choices, Reading};
 use crate::settings::read_settings;
+use crate::workers::Turns;
 use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
@@ -271,10 +272,9 @@ fn feed_all(
     converter: &mut Converter,
 ) -> PyResult<()> {
     let mut all = || -> PyResult<()> {
-        let (mut some, mut part) = (false, Vec::with_capacity(PART));
+        let (mut some, mut part, mut turns) = (false, Vec::with_capacity(PART), Turns::default());
         let send = |part: Part| match feed.try_send(part) {
-            // Other threads of the program need not wait until everything is read.
-            Ok(()) => py.detach(|| true),
+            Ok(()) => true,
             Err(TrySendError::Full(part)) => py.detach(|| feed.send(part).is_ok()),
             Err(TrySendError::Disconnected(_)) => false,
         };
@@ -291,6 +291,7 @@ fn feed_all(
                 if !send(std::mem::replace(&mut part, Vec::with_capacity(PART))) {
                     break;
                 }
+                turns.offer(py);
                 py.check_signals()?;
             }
         }

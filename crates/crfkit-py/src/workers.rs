@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Inputs that a worker takes at a time.
 pub(crate) const PART: usize = 32;
@@ -56,6 +56,7 @@ fn make<I>(
     mut give: impl FnMut(usize, Vec<I>),
 ) -> PyResult<()> {
     let (mut part, mut number, mut made) = (Vec::with_capacity(PART), 0, Ok(()));
+    let mut turns = Turns::default();
     for input in inputs {
         match input {
             Ok(input) => part.push(input),
@@ -67,8 +68,7 @@ fn make<I>(
         if part.len() == PART {
             give(number, std::mem::replace(&mut part, Vec::with_capacity(PART)));
             number += 1;
-            // So that other threads of the program need not wait until everything is made.
-            py.detach(|| ());
+            turns.offer(py);
             *signal = py.check_signals();
             if signal.is_err() {
                 break;
@@ -77,6 +77,31 @@ fn make<I>(
     }
     give(number, part);
     made
+}
+
+/// Gives other threads of the interpreter their turn during a long loop that holds its lock.
+///
+/// A thread that has waited for the lock for 5 ms asks for it, and the next release hands it over. A release before that only makes it wait
+/// anew, because whoever released the lock takes it back first. So the lock is released every [`TURN`], and not more often.
+pub(crate) struct Turns(Instant);
+
+/// The time between two turns: twice the 5 ms after which a thread asks.
+const TURN: Duration = Duration::from_millis(10);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Turns(Instant::now())
+    }
+}
+
+impl Turns {
+    /// Releases the lock for a moment if the time has come.
+    pub(crate) fn offer(&mut self, py: Python<'_>) {
+        if self.0.elapsed() >= TURN {
+            py.detach(|| ());
+            self.0 = Instant::now();
+        }
+    }
 }
 
 /// Hears signals while the interpreter's lock is released.
