@@ -1,9 +1,17 @@
 //! Fixed blocks of examples, for methods that remember something about every example.
 
-use super::Row;
+use super::remembered::BYTES;
+use super::{Problem, Row};
+use crate::ability::Ability;
 use crate::math::dispatch::dispatch;
 use crate::math::simd;
+use crate::{Error, Result};
 use fearless_simd::{f64x8, prelude::*};
+
+/// The largest number of variables in a block: their tables stay in the cache.
+const BLOCK: usize = 250;
+/// The least number of blocks, unless examples are fewer.
+const BLOCKS: usize = 800;
 
 /// A variable of a block and its table of log-potentials.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,4 +110,20 @@ pub trait BlockWorker: Send {
 
     /// Overwrites `rows` with the rows of a block, in ascending order, and `out` with Aᵀx for these rows.
     fn project(&mut self, block: usize, x: &[f64], rows: &mut Vec<Row>, out: &mut Vec<f64>);
+}
+
+/// The bytes of all residuals.
+pub(super) fn most_stored(blocks: &dyn Blocks) -> u64 {
+    (0..blocks.len()).map(|block| BYTES * blocks.size(block) as u64).sum()
+}
+
+/// The examples in blocks.
+pub(super) fn examples_in_blocks<'a>(problem: &Problem<'a>, seed: u64) -> Result<Box<dyn Blocks + 'a>> {
+    let blocks = problem.objective.blocks(BLOCK, BLOCKS, seed);
+    blocks.ok_or_else(|| {
+        Error::Setting(format!(
+            "saga needs {}, which this objective does not provide; use `optimizer` lbfgs",
+            Ability::Marginals.name()
+        ))
+    })
 }

@@ -1,7 +1,7 @@
 //! How strongly the objective bends along each weight: what scales the first steps of [`super::Lbfgs`].
 
 use super::Problem;
-use super::saga::examples_in_blocks;
+use super::blocks::examples_in_blocks;
 use super::saga_weights::Change;
 use std::sync::{Mutex, PoisonError};
 

@@ -37,6 +37,8 @@ mod remembered;
 pub(crate) mod restored;
 mod sag;
 mod saga;
+mod saga_damping;
+mod saga_rounds;
 mod saga_weights;
 mod sampler;
 mod scaling;

@@ -3,7 +3,7 @@
 use super::State;
 use super::blocks::{Blocks, Single};
 use super::restored::{Restored, finite, not_negative};
-use super::saga_weights::at_most;
+use super::saga_damping::at_most;
 use crate::Result;
 use crate::math::dispatch::dispatch;
 use crate::math::simd;

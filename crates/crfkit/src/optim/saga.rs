@@ -1,16 +1,17 @@
 //! Average gradients through stored marginals: the quick way to the neighbourhood of the optimum.
 
-use super::blocks::{BlockWorker, Blocks, Single};
+use super::blocks::{BlockWorker, Blocks, Single, examples_in_blocks, most_stored};
 use super::checks::require_prior;
 use super::finite::diverged;
 use super::online::report_due;
-use super::remembered::{self, BYTES, Kept, Memory};
-use super::restored::{MOST, Restored, finite, positive};
+use super::remembered::{self, Kept, Memory};
+use super::restored::{MOST, Restored, positive};
+use super::saga_rounds::Rounds;
 use super::saga_weights::{Change, Weights};
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Watch};
+use crate::Result;
 use crate::ability::Ability;
 use crate::math::random::Random;
-use crate::{Error, Result};
 use std::sync::{Mutex, PoisonError};
 
 /// Steps on a few blocks of examples at a time. The curvature of an example limits the length of its step, and the
@@ -23,16 +24,21 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// ```text
 /// x = residuals at θ − rᵢ    rᵢ ← rᵢ + γx    u = γAᵢᵀx    d ← d + u
-/// z ← z − σ²Du − (D/N)(z − mean + σ²d)       θ = z, or with an L1 penalty θ = z moved towards 0 by σ²·l1
+/// z ← z − λσ²Du − λ(D/N)(z − mean + σ²d)     θ = z, or with an L1 penalty θ = z moved towards 0 by σ²·l1
 /// ```
 ///
 /// Here N is the number of blocks that touch a row, U how often they use it, m how often a step does on average, and D =
-/// max(0.2, 1/√(1 + σ²U/30)) / (1 + 0.003·σ²(m − 1)) ≤ 1 the damping of the row. Rare weights follow their few examples at
-/// once, frequent ones average, and weights that a step uses many times move no further than its curvature allows. If a
-/// round raises the objective by 1 % all the same, every D is halved. γ = τs/(τs + q) is
+/// max(0.2, 1/√(1 + σ²U/30)) / (1 + 0.003·σ²(m − 1)) ≤ 1 the damping of the row at first. Rare weights follow their few examples at
+/// once, frequent ones average, and weights that a step uses many times move no further than its curvature allows. The D of a row
+/// that nearly every step moves shrinks while its moves reverse each other, and grows again while they do not. If a
+/// round raises the objective by 1 % all the same, every D is halved.
+///
+/// γ = τs/(τs + q) is
 /// the best step of dual coordinate ascent to second order, with q ≈ uᵀσ²Du/γ², where the tokens of an example count
 /// separately, and s = Σ 2x²/(a + b) over single variables, the curvature of their entropies between weight × marginals a
-/// and b. τ is the trust in s: 1 at first, and less while s grows from visit to visit. With γ = 1 and one D this is SAGA
+/// and b. τ is the trust in s: 1 at first, and less while s grows from visit to visit. λ = min(1, Σγs/(Σγ²s + uᵀσ²Du)) is the same for
+/// all examples of a block together. It is small where many tokens pull the same weights in one direction, as in a long sequence of an
+/// unusual kind; later steps make up for what it leaves out, because z is drawn to its place. With γ = λ = 1 and one D this is SAGA
 /// with sparse updates.
 ///
 /// A step visits several blocks at the same θ, on all threads, and then moves stretches of θ, on all threads. Blocks and
@@ -43,11 +49,13 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// Needs: exact marginals of single examples and a finite σ. Stops when about `tolerance` · objective is left to gain.
 /// This is estimated from the duality gap, with s/2 at the last visit for the KL divergence of each example, and with the
-/// part of each weight reduced by D, because damped weights have more curvature than the prior's.
+/// part of each weight reduced by the first D, because damped weights have more curvature than the prior's. Where features are
+/// strongly correlated that says too little, so the next rounds must also promise to gain less than two fifths of that share, if their gains
+/// shrink as those of the last rounds did.
 ///
 /// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
 /// Shalev-Shwartz and Zhang 2014 (dual ascent with an L1 penalty); Shalev-Shwartz 2016 (dual ascent steps without a dual).
-/// Blocks, damping, γ from single variables and sparse memory are our own.
+/// Blocks, damping, γ from single variables, λ and sparse memory are our own.
 #[derive(Clone, Debug)]
 pub struct Saga {
     /// The largest number of passes.
@@ -80,10 +88,8 @@ const RISEN: f64 = 1.01;
 const LEFT: f64 = 0.8;
 /// With an L1 penalty, weights at 0 hide more than as much again.
 const LEFT_L1: f64 = 2.5;
-/// The largest number of variables in a block: their tables stay in the cache.
-const BLOCK: usize = 250;
-/// The least number of blocks, unless examples are fewer.
-const BLOCKS: usize = 800;
+/// The run goes on while the next rounds promise more than this share of what may be left.
+const AHEAD: f64 = 0.4;
 /// A step visits one block in this many.
 const STEPS: usize = 200;
 /// The largest number of blocks that a step visits.
@@ -101,22 +107,6 @@ impl Saga {
     pub fn storage(problem: &Problem) -> Result<u64> {
         Ok(most_stored(&*examples_in_blocks(problem, 1)?))
     }
-}
-
-/// The bytes of all residuals.
-fn most_stored(blocks: &dyn Blocks) -> u64 {
-    (0..blocks.len()).map(|block| BYTES * blocks.size(block) as u64).sum()
-}
-
-/// The examples in blocks.
-pub(super) fn examples_in_blocks<'a>(problem: &Problem<'a>, seed: u64) -> Result<Box<dyn Blocks + 'a>> {
-    let blocks = problem.objective.blocks(BLOCK, BLOCKS, seed);
-    blocks.ok_or_else(|| {
-        Error::Setting(format!(
-            "saga needs {}, which this objective does not provide; use `optimizer` lbfgs",
-            Ability::Marginals.name()
-        ))
-    })
 }
 
 /// What a visit needs besides the memory of the block.
@@ -143,8 +133,7 @@ struct Run<'a> {
     /// Whether the run has started from weights other than 0. Its first round then only stores their residuals: without them, the
     /// first steps would lead back to 0.
     warm: bool,
-    /// The objective at the end of the last round; the largest number before.
-    last: f64,
+    rounds: Rounds,
     round: u64,
     /// The number of blocks of the round that are done.
     done: usize,
@@ -168,7 +157,8 @@ impl Optimizer for Saga {
         watch.stores(most_stored(&*blocks).min(self.memory_limit))?;
         let stop = loop {
             let whole = run.done == 0 && run.round > 0;
-            if whole && run.left() <= self.tolerance * run.last {
+            let enough = self.tolerance * run.rounds.last;
+            if whole && run.left() <= enough && run.rounds.ahead() <= AHEAD * enough {
                 break Stop::Gap;
             }
             if run.passes() >= self.passes || blocks.is_empty() {
@@ -182,7 +172,7 @@ impl Optimizer for Saga {
             let whole = run.done == 0;
             let progress = Progress {
                 passes: run.passes(),
-                objective: if whole { Some(run.last) } else { run.report(before) },
+                objective: if whole { Some(run.rounds.last) } else { run.report(before) },
                 gradient_norm: None,
                 gap: None,
                 theta: whole.then_some(&run.weights.theta),
@@ -206,7 +196,8 @@ impl<'a> Run<'a> {
         let lanes = (blocks.len() / STEPS).clamp(1, LANES);
         let weights = Weights::new(problem, blocks, lanes, &mut state)?;
         // The step length of an example relies on the first damping, whatever came later.
-        let step = |row: usize| weights.first_step(row);
+        let steps = weights.first_steps();
+        let step = |row: usize| f64::from(steps[row]);
         let mut memory: Vec<Mutex<Memory>> =
             std::iter::repeat_with(Mutex::default).take(blocks.len()).collect();
         problem.objective.in_parallel(blocks.len(), &|block| {
@@ -227,7 +218,7 @@ impl<'a> Run<'a> {
             weights,
             smallest: state.number("smallest", SMALLEST * method.tolerance, positive)?,
             warm,
-            last: state.number("last", f64::MAX, finite)?,
+            rounds: Rounds::new(&mut state)?,
             round: state.count("round", MOST)?,
             done: state.count("done", blocks.len().saturating_sub(1) as u64)? as usize,
             order: Vec::new(),
@@ -241,10 +232,10 @@ impl<'a> Run<'a> {
         let mut state = State::start(self.weights.theta.clone());
         self.weights.save(&mut state);
         remembered::save(&self.memory, &mut state);
+        self.rounds.save(&mut state);
         for (name, number) in [
             ("smallest", self.smallest),
             ("warm", f64::from(u8::from(self.warm))),
-            ("last", self.last),
             ("round", self.round as f64),
             ("done", self.done as f64),
             ("visits", self.visits as f64),
@@ -340,10 +331,10 @@ impl<'a> Run<'a> {
             self.round += 1;
             self.shuffle();
             let objective = self.objective();
-            if objective > RISEN * self.last {
+            if objective > RISEN * self.rounds.last {
                 self.weights.halve();
             }
-            self.last = objective;
+            self.rounds.end(objective);
         }
         loss.is_finite()
     }
@@ -362,6 +353,8 @@ impl<'a> Run<'a> {
         }
         kept.clear();
         let (mut start, mut first, mut sum) = (0, 0, 0.0);
+        // Σγs, Σγ²s and Σγ²q.
+        let (mut slope, mut bend, mut apart) = (0.0, 0.0, 0.0);
         for e in 0..memory.examples.len() {
             let example = &mut memory.examples[e];
             let singles = &memory.singles[first..example.singles];
@@ -382,6 +375,9 @@ impl<'a> Run<'a> {
             kept.store(start..end, old, gamma, change, self.smallest as f32);
             (start, first) = (end, singles);
             sum += gamma;
+            slope += gamma * s;
+            bend += gamma * gamma * s;
+            apart += gamma * gamma * q;
         }
         let gamma = sum / memory.examples.len() as f64;
         kept.store(start..size, old, gamma, change, self.smallest as f32);
@@ -391,6 +387,8 @@ impl<'a> Run<'a> {
         let (places, residuals) = kept.stored();
         memory.keep(places, residuals);
         worker.project(block, change, &mut out.rows, &mut out.values);
+        let all = bend + apart.max(self.weights.power(out));
+        out.length = if slope < all { slope / all } else { 1.0 };
     }
 }
 

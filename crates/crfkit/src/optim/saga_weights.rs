@@ -2,20 +2,15 @@
 
 use super::blocks::Blocks;
 use super::restored::{Restored, finite, positive};
+use super::saga_damping::{Damped, Use, Watched, uses};
 use super::{Prior, Problem, Row, State};
 use crate::Result;
 use crate::math::dispatch::dispatch;
-use crate::math::simd;
+use crate::math::simd::{self, dot};
 use fearless_simd::{f64x8, prelude::*};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// A row that is used this often (times σ²) counts as frequent.
-const FREQUENT: f64 = 30.0;
-/// The smallest damping factor that a frequent row gets.
-const LEAST: f64 = 0.2;
-/// The variance of an indicator, on average over tokens whose labels are mostly clear.
-const BEND: f64 = 0.003;
 /// If a round has raised the objective, all weights move by this share from then on.
 const HALVE: f64 = 0.5;
 /// The number of stretches of θ.
@@ -43,6 +38,8 @@ const MASKS: [[f64; EIGHT]; EIGHT + 1] = {
 pub(super) struct Change {
     pub rows: Vec<Row>,
     pub values: Vec<f64>,
+    /// The share λ of its step that is taken; see [`super::Saga`].
+    pub length: f64,
 }
 
 /// The weights θ and the gradient d of the losses, as the stored residuals give it.
@@ -53,65 +50,24 @@ pub(super) struct Weights {
     /// d.
     drift: Vec<f64>,
     rows: Vec<Damped>,
+    /// The rows whose damping follows their moves.
+    watched: Vec<Watched>,
+    /// How quickly it does so.
+    follow: f64,
     /// The weights of each row.
     ranges: Vec<[u32; 2]>,
     /// The factor of all D.
     damping: f64,
-    /// The ends of the stretches of θ, which threads move independently; none is inside a row.
-    stretches: Vec<usize>,
+    /// The stretches of θ, which threads move independently.
+    stretches: Vec<End>,
 }
 
-/// The damping D of a row. Rows are visited in random order, so this is as small as it can be.
-#[derive(Clone, Copy, Default)]
-struct Damped {
-    /// σ²D.
-    step: f32,
-    /// D/N.
-    share: f32,
-}
-
-/// How a row is used.
-#[derive(Clone, Copy, Default)]
-struct Use {
-    /// Its weights.
-    start: u32,
-    len: u32,
-    /// How often, and by how many blocks.
-    uses: f64,
-    blocks: f64,
-}
-
-/// How all rows are used.
-fn uses(blocks: &dyn Blocks) -> Vec<Use> {
-    let mut rows = vec![Use::default(); blocks.rows()];
-    for block in 0..blocks.len() {
-        blocks.for_each_row(block, &mut |row, uses| {
-            let of = &mut rows[row.row as usize];
-            (of.start, of.len) = (row.weights().start as u32, row.weights().len() as u32);
-            of.uses += uses;
-            of.blocks += 1.0;
-        });
-    }
-    rows
-}
-
-impl Use {
-    /// The damping of the row, where a step visits `lanes` blocks.
-    fn damped(&self, prior: &Prior, lanes: usize) -> Damped {
-        if self.blocks == 0.0 {
-            return Damped::default();
-        }
-        let variance = prior.variance(self.start as usize);
-        let often = (1.0 + variance * self.uses / FREQUENT).sqrt().recip().max(LEAST);
-        let in_step = self.uses / self.blocks * lanes as f64;
-        let damping = often / (1.0 + BEND * variance * (in_step - 1.0).max(0.0));
-        Damped { step: at_most(variance * damping), share: at_most(damping / self.blocks) }
-    }
-
-    /// The work that it makes: its weights and a little more, times the number of blocks that touch them.
-    fn work(&self) -> f64 {
-        (f64::from(self.len) + 4.0) * self.blocks
-    }
+/// Where a stretch ends: weights, rows and watched rows.
+#[derive(Clone, Copy)]
+struct End {
+    weight: usize,
+    row: usize,
+    watched: usize,
 }
 
 impl Weights {
@@ -124,19 +80,8 @@ impl Weights {
     ) -> Result<Self> {
         let dim = problem.objective.dim();
         let uses = uses(blocks);
-        let rows = uses.iter().map(|of| of.damped(&problem.prior, lanes)).collect();
+        let mut rows: Vec<Damped> = uses.iter().map(|of| of.damped(&problem.prior, lanes)).collect();
         let ranges = uses.iter().map(|of| [of.start, of.start + of.len]).collect();
-        // Stretches of about equal work.
-        let all: f64 = uses.iter().map(Use::work).sum();
-        let (mut stretches, mut sum) = (Vec::new(), 0.0);
-        for of in uses.iter().filter(|of| of.len > 0) {
-            if sum * STRETCHES as f64 >= (stretches.len() + 1) as f64 * all && stretches.len() + 1 < STRETCHES
-            {
-                stretches.push(of.start as usize);
-            }
-            sum += of.work();
-        }
-        stretches.push(dim);
         let free = match problem.l1 > 0.0 {
             false => Vec::new(),
             true if state.resumed() => state.vector("free", dim, 0.0, finite)?,
@@ -148,7 +93,12 @@ impl Weights {
         };
         let drift = state.vector("drift", dim, 0.0, finite)?;
         let damping = state.number("damping", 1.0, positive)?;
-        Ok(Weights { theta: state.take_theta(), free, drift, rows, ranges, damping, stretches })
+        let z = if free.is_empty() { state.theta().to_vec() } else { free.clone() };
+        let watched = Watched::new((&uses, &mut rows), (blocks.len(), lanes), &z, state)?;
+        let stretches = stretches(&uses, &watched, dim);
+        let follow = Watched::rate(blocks.len() as f64 / lanes as f64);
+        let theta = state.take_theta();
+        Ok(Weights { theta, free, drift, rows, watched, follow, ranges, damping, stretches })
     }
 
     /// Adds all but θ to the state of a run.
@@ -158,11 +108,32 @@ impl Weights {
             state.vectors.insert("free".into(), self.free.clone());
         }
         state.numbers.insert("damping".into(), self.damping);
+        Watched::save(&self.watched, state);
     }
 
-    /// σ²D of a row at the beginning of the run.
-    pub(crate) fn first_step(&self, row: usize) -> f64 {
-        self.rows[row].step.into()
+    /// σ²D of each row at the beginning of the run.
+    pub(crate) fn first_steps(&self) -> Vec<f32> {
+        let mut steps: Vec<f32> = self.rows.iter().map(|row| row.step).collect();
+        self.watched.iter().for_each(|row| steps[row.row()] = row.first_step());
+        steps
+    }
+
+    /// uᵀσ²Du for the change u of a visit, over the watched rows: those are the ones that many tokens of a block share.
+    pub(crate) fn power(&self, change: &Change) -> f64 {
+        let (mut rows, mut sum) = (&change.rows[..], 0.0);
+        for watched in &self.watched {
+            // Most of them are in the block, at the front of what is left.
+            let number = watched.row() as u32;
+            if rows.first().is_some_and(|row| row.row < number) {
+                rows = &rows[rows.partition_point(|row| row.row < number)..];
+            }
+            if let Some((row, rest)) = rows.split_first().filter(|(row, _)| row.row == number) {
+                let u = &change.values[row.place()];
+                sum += f64::from(self.rows[watched.row()].step) * dot(u, u);
+                rows = rest;
+            }
+        }
+        self.damping * sum
     }
 
     /// Halves every D.
@@ -171,9 +142,10 @@ impl Weights {
     }
 
     /// How much the penalties are above the least that they and ⟨d, θ⟩ can be together, with the part of each row reduced by its D at the
-    /// beginning of the run. Halving every D makes steps shorter, but says nothing about curvature.
+    /// beginning of the run: later changes of D make steps shorter, but say nothing about curvature.
     pub(crate) fn behind(&self, problem: &Problem) -> f64 {
         let Problem { prior, l1, .. } = problem;
+        let steps = self.first_steps();
         problem.sum(self.rows.len(), |row| {
             let [start, end] = self.ranges[row];
             if start == end {
@@ -187,7 +159,7 @@ impl Weights {
                 let bend = (theta - mean).powi(2) - (best - mean).powi(2);
                 gap += bend / (2.0 * variance) + l1 * (theta.abs() - best.abs()) + drift * (theta - best);
             }
-            f64::from(self.rows[row].step) / variance * gap
+            f64::from(steps[row]) / variance * gap
         })
     }
 
@@ -196,25 +168,46 @@ impl Weights {
         let Problem { objective, prior, l1 } = problem;
         let mut stretches = Vec::with_capacity(self.stretches.len());
         let (mut theta, mut drift, mut free) = (&mut self.theta[..], &mut self.drift[..], &mut self.free[..]);
-        let mut start = 0;
+        let (mut rows, mut watched) = (&mut self.rows[..], &mut self.watched[..]);
+        let mut start = End { weight: 0, row: 0, watched: 0 };
         for &end in &self.stretches {
-            let (my_theta, my_drift, my_free);
-            (my_theta, theta) = theta.split_at_mut(end - start);
-            (my_drift, drift) = drift.split_at_mut(end - start);
-            (my_free, free) = free.split_at_mut(if free.is_empty() { 0 } else { end - start });
-            let range = start..end;
-            stretches.push(Mutex::new(Stretch { range, theta: my_theta, free: my_free, drift: my_drift }));
+            let weights = end.weight - start.weight;
+            stretches.push(Mutex::new(Stretch {
+                range: start.weight..end.weight,
+                theta: theta.split_off_mut(..weights).unwrap_or_default(),
+                free: free.split_off_mut(..weights).unwrap_or_default(),
+                drift: drift.split_off_mut(..weights).unwrap_or_default(),
+                first_row: start.row,
+                rows: rows.split_off_mut(..end.row - start.row).unwrap_or_default(),
+                watched: watched.split_off_mut(..end.watched - start.watched).unwrap_or_default(),
+            }));
             start = end;
         }
-        let (rows, damping) = (&self.rows[..], self.damping);
+        let (damping, follow) = (self.damping, self.follow);
         objective.in_parallel(stretches.len(), &|k| {
             let stretch = &mut *stretches[k].lock().unwrap_or_else(PoisonError::into_inner);
-            changes.iter().for_each(|change| match stay {
-                true => stretch.store(change),
-                false => stretch.apply(change, (rows, damping), prior, *l1),
-            });
+            if stay {
+                return changes.iter().for_each(|change| stretch.store(change));
+            }
+            changes.iter().for_each(|change| stretch.apply(change, damping, prior, *l1));
+            stretch.follow(follow);
         });
     }
+}
+
+/// Stretches of about equal work; none ends inside a row.
+fn stretches(uses: &[Use], watched: &[Watched], dim: usize) -> Vec<End> {
+    let all: f64 = uses.iter().map(Use::work).sum();
+    let (mut stretches, mut sum) = (Vec::new(), 0.0);
+    for (row, of) in uses.iter().enumerate().filter(|(_, of)| of.len > 0) {
+        if sum * STRETCHES as f64 >= (stretches.len() + 1) as f64 * all && stretches.len() + 1 < STRETCHES {
+            let watched = watched.partition_point(|watched| watched.row() < row);
+            stretches.push(End { weight: of.start as usize, row, watched });
+        }
+        sum += of.work();
+    }
+    stretches.push(End { weight: dim, row: uses.len(), watched: watched.len() });
+    stretches
 }
 
 /// Some consecutive weights.
@@ -223,6 +216,10 @@ struct Stretch<'a> {
     theta: &'a mut [f64],
     free: &'a mut [f64],
     drift: &'a mut [f64],
+    /// The damping of the rows from the first one on.
+    first_row: usize,
+    rows: &'a mut [Damped],
+    watched: &'a mut [Watched],
 }
 
 impl Stretch<'_> {
@@ -234,10 +231,11 @@ impl Stretch<'_> {
 
     /// Prefetches the damping and d of some rows. Their misses then overlap; those of the loop that moves them hardly do.
     #[inline(always)]
-    fn expect(&self, touched: &[Row], rows: &[Damped]) {
+    fn expect(&self, touched: &[Row]) {
         let read = |bits: u64, row: &Row| {
             let drift = self.drift.get(row.weights().start - self.range.start);
-            bits ^ drift.map_or(0, |d| d.to_bits()) ^ u64::from(rows[row.row as usize].step.to_bits())
+            bits ^ drift.map_or(0, |d| d.to_bits())
+                ^ u64::from(self.rows[row.row as usize - self.first_row].step.to_bits())
         };
         std::hint::black_box(touched.iter().fold(0, read));
     }
@@ -250,19 +248,29 @@ impl Stretch<'_> {
         }
     }
 
+    /// Adapts the damping of the watched rows to the step.
+    fn follow(&mut self, rate: f64) {
+        let z = if self.free.is_empty() { &*self.theta } else { &*self.free };
+        for watched in &mut *self.watched {
+            let [start, end] = watched.weights().map(|weight| weight - self.range.start);
+            watched.follow(rate, &z[start..end], &mut self.rows[watched.row() - self.first_row]);
+        }
+    }
+
     /// Moves d and θ as one visit demands.
-    fn apply(&mut self, change: &Change, (rows, damping): (&[Damped], f64), prior: &Prior, l1: f64) {
+    fn apply(&mut self, change: &Change, damping: f64, prior: &Prior, l1: f64) {
         let base = self.range.start;
         let touched = self.touched(change);
         dispatch!(simd::level(), simd => for touched in touched.chunks(AT_ONCE) {
-            self.expect(touched, rows);
+            self.expect(touched);
             // With an L1 penalty, θ follows z.
             let (z, theta) = match self.free.is_empty() {
                 true => (&mut *self.theta, Default::default()),
                 false => (&mut *self.free, &mut *self.theta),
             };
             for row in touched {
-                let Damped { step, share } = rows[row.row as usize];
+                let Damped { step, share } = self.rows[row.row as usize - self.first_row];
+                let damping = damping * change.length;
                 let (step, share) = (damping * f64::from(step), damping * f64::from(share));
                 let (weights, place) = (row.weights(), row.place());
                 let variance = prior.variance(weights.start);
@@ -301,27 +309,8 @@ impl Stretch<'_> {
     }
 }
 
-/// x in single precision. A number that is too large for it becomes the largest one: infinity times 0 would be no number.
-pub(super) fn at_most(x: f64) -> f32 {
-    x.min(f32::MAX.into()) as f32
-}
-
 /// x moved towards 0 by `bound`. Without a branch, so that vectors can do it.
 #[inline(always)]
 fn soft(x: f64, bound: f64) -> f64 {
     x - x.max(-bound).min(bound)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_step_of_a_very_wide_prior_is_finite() {
-        let row = Use { start: 0, len: 3, uses: 5.0, blocks: 5.0 };
-        for sigma in [1e18, 1e20, 1e100] {
-            let Damped { step, share } = row.damped(&Prior::gaussian(sigma), 1);
-            assert!(step.is_finite() && step > 1e30 && share.is_finite(), "σ {sigma}: {step} and {share}");
-        }
-    }
 }
