@@ -1,6 +1,7 @@
 """Values that other libraries give: masked arrays, paths of all kinds, and numbers and arrays of rare types."""
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +181,40 @@ def test_values_of_other_types_are_no_numbers():
     counts = EmpiricalTagger().fit(X, Y)
     with pytest.raises(crfkit.DataError, match=r"^X\[0\] has an array, but this kind of model takes words only"):
         counts.predict([(X[0], np.ones((2, 3)))])
+
+
+class Names(list):
+    pass
+
+
+def named(k):
+    return [f"w{k % 7}", "bias", f"é{k % 3}"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [tuple, Names, iter, lambda names: [names[0].encode(), *names[1:]], lambda names: names if names[0] > "w3" else dict.fromkeys(names, 1.0)],
+)
+def test_names_mean_the_same_in_lists_of_all_kinds(form):
+    """Sequences longer than what is read together, and shorter ones."""
+    lists = [[named(k) for k in range(length)] for length in (100, 1, 32, 33)]
+    given = [[form(names) for names in x] for x in lists]
+    y = [[f"{k % 3}" for k in range(len(x))] for x in lists]
+    crf = ChainCRF(passes=5).fit(lists, y)
+    assert ChainCRF(passes=5).fit(given, y).model_.to_bytes() == crf.model_.to_bytes()
+    expected = crf.tagger_.tag_many(lists)
+    for wrap in (list, tuple, iter):
+        found = crf.tagger_.tag_many([wrap([form(names) for names in x]) for x in lists])
+        assert all(np.array_equal(a.marginals, b.marginals) for a, b in zip(found, expected))
+
+
+@pytest.mark.parametrize("form", [list, tuple, Names])
+@pytest.mark.parametrize("name, error, message", [("", crfkit.DataError, "[40][''] has no name"), (3, TypeError, "[40] has the feature 3 (int)")])
+def test_a_wrong_name_is_found_wherever_it_is(form, name, error, message):
+    tokens = [form(named(k)) for k in range(50)]
+    tagger = ChainCRF(passes=2).fit([tokens], [["A", "B"] * 25]).tagger_
+    tokens[40], tokens[45] = form(["right", name, None]), form([None])
+    with pytest.raises(error, match=re.escape("x" + message)):
+        tagger.tag(tokens)
+    with pytest.raises(error, match=re.escape("X[1]" + message)):
+        ChainCRF().fit([tokens[:5], tokens], [["A"] * 5, ["B"] * 50])

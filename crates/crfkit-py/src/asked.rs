@@ -1,8 +1,9 @@
 //! What is asked of a tagger besides the best labels: labels that tokens may have, and explanations.
 
 use crate::errors::{data_error, raise};
+use crate::lists::iterator;
 use crate::tagger::PyTagger;
-use crate::walk::{iterator, not_text, shown, text_of};
+use crate::walk::{not_text, shown, text_of};
 use crfkit::Place;
 use crfkit::explain::{Contribution, Explanation};
 use crfkit::graph::{Label, LabelBits};

@@ -3,8 +3,9 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::keys::{Key, Keys};
+use crate::lists::{each_token, is_list, iterator};
 use crate::vectors::{beside, split, vectors_for};
-use crate::walk::{At, Name, Receiver, each_token, is_list, iterator, not_text, shown, text_of, walk};
+use crate::walk::{At, Name, Receiver, not_text, shown, text_of, walk};
 use crfkit::Place;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
@@ -101,6 +102,11 @@ impl Receiver for Hashing {
     }
 
     #[inline]
+    fn names(&mut self, names: &[&str]) {
+        self.sequence.add_all(names);
+    }
+
+    #[inline]
     fn number(&mut self, key: &Key, value: f64) {
         self.sequence.add_hash(key.hash(), value);
     }
@@ -119,6 +125,11 @@ impl Receiver for Attributes {
     #[inline]
     fn feature(&mut self, parts: [&str; 4], value: f64) {
         self.push_feature(parts, value);
+    }
+
+    #[inline]
+    fn names(&mut self, names: &[&str]) {
+        names.iter().for_each(|name| self.push_feature([name], 1.0));
     }
 
     #[inline]

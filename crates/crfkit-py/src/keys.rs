@@ -75,7 +75,7 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// What is known of a key at this place in a dict, if anything is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&mut self, place: usize, key: &Bound<'_, PyAny>) -> Option<&mut Key> {
         match self.keys.get(place) {
             Some((known, _)) if known.object.is(key) => self.keys.get_mut(place).map(|(known, _)| known),
@@ -84,6 +84,7 @@ impl Keys {
     }
 
     /// The same for another object, which may have the same text. Otherwise it takes the place.
+    #[inline(never)]
     fn learn(&mut self, place: usize, object: &Bound<'_, PyAny>) -> Option<&mut Key> {
         if self.strange >= PATIENCE || place >= MOST || place > self.keys.len() {
             return None;

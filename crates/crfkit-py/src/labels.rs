@@ -3,7 +3,8 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::features::{Converter, UNKNOWN};
-use crate::walk::{At, Name, is_list, is_masked, iterator, not_text, shown, text_of};
+use crate::lists::{is_list, iterator};
+use crate::walk::{At, Name, is_masked, not_text, shown, text_of};
 use crfkit::chain::Sequence;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

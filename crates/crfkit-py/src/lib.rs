@@ -1,6 +1,6 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
-//! It holds no algorithm. `features`, `labels`, `reading`, `walk`, `keys` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
+//! It holds no algorithm. `features`, `labels`, `reading`, `lists`, `walk`, `keys` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
 //! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `text` cuts text, `linked` and `linked_tagger` have factorial and skip chains, `empirical` models of counts, `whole` the best labellings of graphs, `asked`, `many` and `stored` belong to `tagger` and `tagged`, `workers` are
 //! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
@@ -14,6 +14,7 @@ mod keys;
 mod labels;
 mod linked;
 mod linked_tagger;
+mod lists;
 mod many;
 mod model;
 mod objective;

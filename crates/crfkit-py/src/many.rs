@@ -3,9 +3,10 @@
 use crate::Threads;
 use crate::errors::raise;
 use crate::features::{Converter, Input};
+use crate::lists::each_sequence;
 use crate::tagged::PyTagged;
 use crate::tagger::{PyTagger, Worker};
-use crate::walk::{Name, each_sequence};
+use crate::walk::Name;
 use crate::workers::{PART, locked};
 use pyo3::prelude::*;
 use pyo3::types::PyList;

@@ -2,11 +2,12 @@
 
 use crate::errors::{raise, setting_error};
 use crate::features::{Converter, Input, Tokens};
+use crate::lists::iterator;
 use crate::model::{PyModel, form_of};
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
 use crate::vectors::without;
-use crate::walk::{Name, iterator, shown};
+use crate::walk::{Name, shown};
 use crate::workers::{Workers, locked};
 use crate::{Form, Threads};
 use crfkit::any::{AnyModel, Ensemble, Member};

@@ -2,11 +2,11 @@
 
 use crate::errors::data_error;
 use crate::keys::{Key, Keys, SEPARATOR};
+use crate::lists::iterator;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyIterator, PyList, PyMapping, PySet, PyString,
-    PyTuple,
+    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMapping, PySet, PyString, PyTuple,
 };
 use std::fmt;
 
@@ -18,6 +18,11 @@ pub(crate) trait Receiver {
     /// Receives the feature that is a key.
     fn number(&mut self, key: &Key, value: f64) {
         self.feature(["", key.name(), "", ""], value);
+    }
+
+    /// Receives features that are names alone.
+    fn names(&mut self, names: &[&str]) {
+        names.iter().for_each(|name| self.feature(["", name, "", ""], 1.0));
     }
 
     /// Receives the feature that is a key with a text.
@@ -102,7 +107,12 @@ pub(crate) fn walk(
     keys: &mut Keys,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
-    let Ok(dict) = item.cast::<PyDict>() else { return walk_into(item, Nest::OUTERMOST, at, out) };
+    let Ok(dict) = item.cast::<PyDict>() else {
+        return match item.cast_exact::<PyTuple>() {
+            Ok(tuple) => names(tuple, at, out),
+            Err(_) => walk_into(item, Nest::OUTERMOST, at, out),
+        };
+    };
     for (place, (key, value)) in dict.iter().enumerate() {
         if keys.find(place, &key).is_some_and(|known| send_known(known, &value, out)) {
             continue;
@@ -121,6 +131,23 @@ pub(crate) fn walk(
         break;
     }
     keys.finish(dict.len());
+    Ok(())
+}
+
+/// Sends the features of a token that are names alone.
+///
+/// The names mostly lie far from the processor. Loops that do little else wait for the memory of many at once: so all texts are found before
+/// the receiver reads them.
+fn names(tuple: &Bound<'_, PyTuple>, at: &At<'_>, out: &mut impl Receiver) -> PyResult<()> {
+    let mut texts = Vec::with_capacity(tuple.len());
+    for name in tuple.iter_borrowed() {
+        match <&str>::extract(name) {
+            Ok(text) if !text.is_empty() => texts.push(text),
+            // Nothing is sent yet.
+            _ => return walk_into(tuple, Nest::OUTERMOST, at, out),
+        }
+    }
+    out.names(&texts);
     Ok(())
 }
 
@@ -300,19 +327,6 @@ fn no_feature([prefix, name, ..]: [&str; 4], value: f64, at: &At<'_>, py: Python
     data_error(py, format!("{at}['{prefix}{name}'] {what}"))
 }
 
-/// The tokens of a sequence. A string is not a sequence of tokens.
-pub(crate) fn each_token<'py>(
-    tokens: &Bound<'py, PyAny>,
-    name: &impl fmt::Display,
-) -> PyResult<Box<dyn Iterator<Item = PyResult<Bound<'py, PyAny>>> + 'py>> {
-    let wrong =
-        || PyTypeError::new_err(format!("{name} is {}: give a list with an entry per token", shown(tokens)));
-    if !is_list(tokens) {
-        return Err(wrong());
-    }
-    Ok(Box::new(iterator(tokens, wrong)?))
-}
-
 /// The text of a string, or of bytes in UTF-8; `None` for any other object. See [`not_text`] for what has none.
 #[inline(always)]
 pub(crate) fn text_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<Result<&'a str, NotText>> {
@@ -340,35 +354,6 @@ pub(crate) fn not_text(object: &Bound<'_, PyAny>, at: impl fmt::Display) -> PyEr
     data_error(object.py(), format!("{at} has {}, which is not text in UTF-8", shown(object)))
 }
 
-/// Whether an object may be a list of things in order: no text, no dict, no set, and no table, which would be a list of its columns.
-pub(crate) fn is_list(object: &Bound<'_, PyAny>) -> bool {
-    object.is_instance_of::<PyList>()
-        || object.is_instance_of::<PyTuple>()
-        || !(object.is_instance_of::<PyString>()
-            || object.is_instance_of::<PyDict>()
-            || object.is_instance_of::<PySet>()
-            || object.is_instance_of::<PyFrozenSet>()
-            || type_name(object) == "DataFrame")
-}
-
-/// The sequences of a list.
-pub(crate) fn each_sequence<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyIterator>> {
-    let wrong = || PyTypeError::new_err(format!("X is {}: give a list of sequences", shown(given)));
-    if !is_list(given) {
-        return Err(wrong());
-    }
-    iterator(given, wrong)
-}
-
-/// The iterator of an object, or this exception if it has none. Any other exception, such as Ctrl-C, is of the object's own code.
-pub(crate) fn iterator<'py>(
-    given: &Bound<'py, PyAny>,
-    wrong: impl FnOnce() -> PyErr,
-) -> PyResult<Bound<'py, PyIterator>> {
-    let none = |error: &PyErr| error.is_instance_of::<PyTypeError>(given.py());
-    given.try_iter().map_err(|error| if none(&error) { wrong() } else { error })
-}
-
 /// Whether an exception says that an object is no number, or none that fits.
 fn is_no_number(error: &PyErr, py: Python<'_>) -> bool {
     error.is_instance_of::<PyTypeError>(py)
@@ -385,7 +370,7 @@ fn is_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(axes.is_some_and(|axes| axes.extract::<usize>().is_ok_and(|axes| axes == 0)))
 }
 
-fn type_name(object: &Bound<'_, PyAny>) -> String {
+pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or("?".into(), |name| name.to_string())
 }
 

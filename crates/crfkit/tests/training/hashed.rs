@@ -66,6 +66,21 @@ fn hashes_are_as_good_as_names() {
 }
 
 #[test]
+fn names_together_are_as_good_as_one_by_one() {
+    for value in [1.0, 0.5] {
+        let [mut together, mut one_by_one] = [(); 2].map(|()| HashedAttributes::new("X[0]"));
+        for sequence in [&mut together, &mut one_by_one] {
+            sequence.add("length", value);
+        }
+        together.add_all(&["bias", "é"]);
+        ["bias", "é"].iter().for_each(|name| one_by_one.add(name, 1.0));
+        together.finish_token();
+        one_by_one.finish_token();
+        assert_eq!(together.parts(), one_by_one.parts());
+    }
+}
+
+#[test]
 fn values_that_are_not_finite_are_rejected() {
     let all = tokens();
     let model = Trainer::new()

@@ -83,6 +83,15 @@ impl HashedAttributes {
         }
     }
 
+    /// Adds attributes of the next token that have the value 1.
+    #[inline]
+    pub fn add_all(&mut self, names: &[&str]) {
+        self.hashes.extend(names.iter().map(|name| HashedAttributes::hash_of(name)));
+        if !self.values.is_empty() {
+            self.values.resize(self.hashes.len(), 1.0);
+        }
+    }
+
     /// Makes room for this many tokens of so many attributes.
     pub fn reserve(&mut self, tokens: usize, attributes: usize) {
         self.hashes.reserve(tokens.saturating_mul(attributes));
