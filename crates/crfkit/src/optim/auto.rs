@@ -19,7 +19,8 @@ use crate::ability::Ability;
 /// objective. L-BFGS finishes, with steps scaled by the curvature of each weight, which takes a pass to measure. After SAGA,
 /// L-BFGS stops when ten iterations have gained less than a twentieth of the tolerance.
 ///
-/// If a pass of SAGA has ended above the one before it, its estimate of what is left to gain is not trusted, and L-BFGS finishes.
+/// If a pass of SAGA has ended above the one before it, and the next one has not ended below both, its estimate of what is left to gain is
+/// not trusted, and L-BFGS finishes.
 ///
 /// Without marginals, a few passes of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most 100 weights, L-BFGS is
 /// then used alone. An objective that is not smooth has AdaGrad alone, with as many passes as AdaGrad has by itself.

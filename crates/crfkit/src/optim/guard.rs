@@ -63,8 +63,11 @@ pub(super) fn minimize(
     let mut attempt = restored.count("attempt", RETRIES as u64)? as usize;
     // A checkpoint may have been taken just when the attempt was given up.
     let mut given_up = restored.number("exploded", 0.0, not_negative)?;
-    let mut seen =
-        Passes { risen: restored.flag("risen")?, last: restored.number("last_pass", f64::MAX, finite)? };
+    let mut seen = Passes {
+        risen: restored.flag("risen")?,
+        last: restored.number("last_pass", f64::MAX, finite)?,
+        level: restored.number("level", f64::MIN, finite)?,
+    };
     let mut state = restored.into_state();
     for _ in 0..attempt {
         method = method.gentler().map_or(method, |(_, gentler)| gentler);
@@ -133,15 +136,30 @@ fn measures_progress(problem: &Problem) -> bool {
 /// What the passes of an attempt have shown.
 #[derive(Clone, Copy)]
 struct Passes {
-    /// Whether one has ended above the one before it.
+    /// Whether one has ended above the one before it, and the next one not below both.
     risen: bool,
     /// The objective at the end of the last one; the largest number before.
     last: f64,
+    /// Where the last one began if it was the first to rise; the least number otherwise.
+    level: f64,
+}
+
+impl Passes {
+    /// A pass ends at this objective.
+    fn end(&mut self, value: f64) {
+        if value < self.level {
+            self.risen = false;
+        }
+        let rises = value > RISEN * self.last;
+        self.level = if rises && !self.risen { self.last } else { f64::MIN };
+        self.risen |= rises;
+        self.last = if value.is_finite() { value } else { f64::MAX };
+    }
 }
 
 impl Default for Passes {
     fn default() -> Self {
-        Passes { risen: false, last: f64::MAX }
+        Passes { risen: false, last: f64::MAX, level: f64::MIN }
     }
 }
 
@@ -167,13 +185,13 @@ impl Watch for Guarded<'_> {
             .objective
             .is_some_and(|value| value.is_nan() || seen * value.abs() > EXPLODED * self.limit);
         if let Some(value) = progress.objective.filter(|_| progress.theta.is_some()) {
-            self.seen.risen |= value > RISEN * self.seen.last;
-            self.seen.last = if value.is_finite() { value } else { f64::MAX };
+            self.seen.end(value);
         }
         let control = self.watch.step(progress, &|| {
             let mut state = state();
             state.numbers.insert("risen".into(), f64::from(u8::from(self.seen.risen)));
             state.numbers.insert("last_pass".into(), self.seen.last);
+            state.numbers.insert("level".into(), self.seen.level);
             state.numbers.insert("attempt".into(), self.attempt as f64);
             state.numbers.insert("exploded".into(), if exploded { progress.passes } else { 0.0 });
             let zeros = self.start.iter().all(|x| *x == 0.0);
@@ -191,5 +209,24 @@ impl Watch for Guarded<'_> {
 
     fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
         self.watch.reset(passes, weights)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_rise_that_the_next_pass_makes_good_is_forgiven() {
+        let risen = |values: &[f64]| {
+            let mut seen = Passes::default();
+            values.iter().for_each(|value| seen.end(*value));
+            seen.risen
+        };
+        assert!(!risen(&[9.0, 5.0, 5.01, 4.0]));
+        assert!(risen(&[9.0, 5.0, 6.0]));
+        assert!(!risen(&[9.0, 5.0, 6.0, 4.0]) && !risen(&[9.0, 5.0, 6.0, 4.0, 3.0]));
+        assert!(risen(&[9.0, 5.0, 6.0, 5.5, 4.0]), "too late");
+        assert!(risen(&[9.0, 5.0, 6.0, 7.0, 4.0]) && risen(&[9.0, 5.0, 6.0, 4.0, 5.0]));
     }
 }

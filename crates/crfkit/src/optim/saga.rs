@@ -50,7 +50,7 @@ use std::sync::{Mutex, PoisonError};
 /// Needs: exact marginals of single examples and a finite σ. Stops when about `tolerance` · objective is left to gain.
 /// This is estimated from the duality gap, with s/2 at the last visit for the KL divergence of each example, and with the
 /// part of each weight reduced by the first D, because damped weights have more curvature than the prior's. Where features are
-/// strongly correlated that says too little, so the next rounds must also promise to gain less than two fifths of that share, if their gains
+/// strongly correlated that says too little, so the next rounds must also promise to gain less than about a third of that share, if their gains
 /// shrink as those of the last rounds did.
 ///
 /// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
@@ -89,7 +89,7 @@ const LEFT: f64 = 0.8;
 /// With an L1 penalty, weights at 0 hide more than as much again.
 const LEFT_L1: f64 = 2.5;
 /// The run goes on while the next rounds promise more than this share of what may be left.
-const AHEAD: f64 = 0.4;
+const AHEAD: f64 = 0.35;
 /// A step visits one block in this many.
 const STEPS: usize = 200;
 /// The largest number of blocks that a step visits.
