@@ -7,7 +7,7 @@ use super::saga_damping::at_most;
 use crate::Result;
 use crate::math::dispatch::dispatch;
 use crate::math::simd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is remembered about a block.
 #[derive(Default)]
@@ -82,7 +82,7 @@ impl Memory {
     }
 
     /// Replaces the stored residuals by others, with their places in ascending order, in no more memory than they need.
-    pub(crate) fn keep(&mut self, places: &[u32], residuals: &[f32]) {
+    pub(crate) fn keep(&mut self, (places, residuals): (&[u32], &[f32])) {
         let far = usize::from(FAR);
         let mut next = 0;
         let gaps = places.iter().map(|&at| at as usize - std::mem::replace(&mut next, at as usize + 1));
@@ -180,9 +180,7 @@ impl Kept {
 pub(super) fn save(memory: &[Mutex<Memory>], state: &mut State) {
     let mut add = |name: &str, each: &dyn Fn(&Memory, &mut Vec<f64>)| {
         let mut vector = Vec::new();
-        memory
-            .iter()
-            .for_each(|memory| each(&memory.lock().unwrap_or_else(PoisonError::into_inner), &mut vector));
+        memory.iter().for_each(|memory| each(&lock(memory), &mut vector));
         state.vectors.insert(name.into(), vector);
     };
     add("losses", &|memory, out| out.push(memory.loss));
@@ -224,7 +222,12 @@ pub(super) fn restore(blocks: &dyn Blocks, memory: &mut [Mutex<Memory>], state: 
         if !ascending || places.last().is_some_and(|&at| at as usize >= blocks.size(block)) {
             return Err(Restored::disagrees("stored_at"));
         }
-        memory.keep(&places, &kept);
+        memory.keep((&places, &kept));
     }
     Ok(())
+}
+
+/// Locks memory that no thread leaves half-written.
+pub(super) fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

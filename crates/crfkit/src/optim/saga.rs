@@ -4,7 +4,7 @@ use super::blocks::{BlockWorker, Blocks, Single, examples_in_blocks, most_stored
 use super::checks::require_prior;
 use super::finite::diverged;
 use super::online::report_due;
-use super::remembered::{self, Kept, Memory};
+use super::remembered::{self, Kept, Memory, lock};
 use super::restored::{MOST, Restored, positive};
 use super::saga_rounds::Rounds;
 use super::saga_weights::{Change, Weights};
@@ -23,8 +23,8 @@ use std::sync::{Mutex, PoisonError};
 /// accordingly. It moves θ by as much as d has changed, and a little towards its place:
 ///
 /// ```text
-/// x = residuals at θ − rᵢ    rᵢ ← rᵢ + γx    u = γAᵢᵀx    d ← d + u
-/// z ← z − λσ²Du − λ(D/N)(z − mean + σ²d)     θ = z, or with an L1 penalty θ = z moved towards 0 by σ²·l1
+/// x = residuals at θ − rᵢ    rᵢ ← rᵢ + λγx    u = λγAᵢᵀx    d ← d + u
+/// z ← z − σ²Du − (D/N)(z − mean + σ²d)       θ = z, or with an L1 penalty θ = z moved towards 0 by σ²·l1
 /// ```
 ///
 /// Here N is the number of blocks that touch a row, U how often they use it, m how often a step does on average, and D =
@@ -33,13 +33,11 @@ use std::sync::{Mutex, PoisonError};
 /// that nearly every step moves shrinks while its moves reverse each other, and grows again while they do not. If a
 /// round raises the objective by 1 % all the same, every D is halved.
 ///
-/// γ = τs/(τs + q) is
-/// the best step of dual coordinate ascent to second order, with q ≈ uᵀσ²Du/γ², where the tokens of an example count
-/// separately, and s = Σ 2x²/(a + b) over single variables, the curvature of their entropies between weight × marginals a
-/// and b. τ is the trust in s: 1 at first, and less while s grows from visit to visit. λ = min(1, Σγs/(Σγ²s + uᵀσ²Du)) is the same for
-/// all examples of a block together. It is small where many tokens pull the same weights in one direction, as in a long sequence of an
-/// unusual kind; later steps make up for what it leaves out, because z is drawn to its place. With γ = λ = 1 and one D this is SAGA
-/// with sparse updates.
+/// γ = τs/(τs + q) is the best step of dual coordinate ascent to second order, with q ≈ uᵀσ²Du/γ², where the tokens of an example
+/// count separately, and s = Σ 2x²/(a + b) over single variables, the curvature of their entropies between weight × marginals a
+/// and b. τ is the trust in s: 1 at first, and less while s grows from visit to visit. λ ≤ 1 is the best step for all examples of a block
+/// together, Σγs / (Σγ²s + uᵀσ²Du) with u for λ = 1 and the rows that many of its tokens share. It is small in a long sequence of an
+/// unusual kind. With γ = λ = 1 and one D this is SAGA with sparse updates.
 ///
 /// A step visits several blocks at the same θ, on all threads, and then moves stretches of θ, on all threads. Blocks and
 /// stretches depend on the data alone, so the result does not depend on the number of threads. Residuals below `tolerance`
@@ -50,8 +48,8 @@ use std::sync::{Mutex, PoisonError};
 /// Needs: exact marginals of single examples and a finite σ. Stops when about `tolerance` · objective is left to gain.
 /// This is estimated from the duality gap, with s/2 at the last visit for the KL divergence of each example, and with the
 /// part of each weight reduced by the first D, because damped weights have more curvature than the prior's. Where features are
-/// strongly correlated that says too little, so the next rounds must also promise to gain less than about a third of that share, if their gains
-/// shrink as those of the last rounds did.
+/// correlated that is too little. So the next rounds must promise less than 0.3 · `tolerance` · objective too, if their gains shrink as
+/// those of the last rounds did.
 ///
 /// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
 /// Shalev-Shwartz and Zhang 2014 (dual ascent with an L1 penalty); Shalev-Shwartz 2016 (dual ascent steps without a dual).
@@ -89,7 +87,7 @@ const LEFT: f64 = 0.8;
 /// With an L1 penalty, weights at 0 hide more than as much again.
 const LEFT_L1: f64 = 2.5;
 /// The run goes on while the next rounds promise more than this share of what may be left.
-const AHEAD: f64 = 0.35;
+const AHEAD: f64 = 0.3;
 /// A step visits one block in this many.
 const STEPS: usize = 200;
 /// The largest number of blocks that a step visits.
@@ -381,18 +379,22 @@ impl<'a> Run<'a> {
         }
         let gamma = sum / memory.examples.len() as f64;
         kept.store(start..size, old, gamma, change, self.smallest as f32);
+        self.limit(size, kept, old, change);
+        worker.project(block, change, &mut out.rows, &mut out.values);
+        let all = bend + apart.max(self.weights.power(out));
+        if slope < all && !self.only_stores() {
+            kept.clear();
+            kept.store(0..size, old, slope / all, change, self.smallest as f32);
+            self.limit(size, kept, old, change);
+            worker.project(block, change, &mut out.rows, &mut out.values);
+        }
+        memory.keep(kept.stored());
+    }
+
+    /// Keeps to the limit of memory.
+    fn limit(&self, size: usize, kept: &mut Kept, old: &[f64], change: &mut [f64]) {
         if self.storable < 1.0 {
             kept.keep_largest((self.storable * size as f64) as usize, old, change);
         }
-        let (places, residuals) = kept.stored();
-        memory.keep(places, residuals);
-        worker.project(block, change, &mut out.rows, &mut out.values);
-        let all = bend + apart.max(self.weights.power(out));
-        out.length = if slope < all { slope / all } else { 1.0 };
     }
-}
-
-/// Locks memory that no thread leaves half-written.
-fn lock<T>(memory: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,6 +15,8 @@ const FREQUENT: f64 = 30.0;
 const LEAST: f64 = 0.2;
 /// The variance of an indicator, on average over tokens whose labels are mostly clear.
 const BEND: f64 = 0.003;
+/// A row is crowded if a block uses it this often.
+const CROWDED: f64 = 16.0;
 /// A row is watched if a step visits at least this many blocks that touch it, on average.
 const OFTEN: f64 = 2.0;
 /// Two moves with this cosine leave the damping of a row as it is: moves that reverse a little are no harm.
@@ -54,6 +56,8 @@ pub(super) struct Use {
     /// How often, and by how many blocks.
     uses: f64,
     blocks: f64,
+    /// The most uses by one block.
+    most: f64,
 }
 
 /// How all rows are used.
@@ -64,6 +68,7 @@ pub(super) fn uses(blocks: &dyn Blocks) -> Vec<Use> {
             let of = &mut rows[row.row as usize];
             (of.start, of.len) = (row.weights().start as u32, row.weights().len() as u32);
             of.uses += uses;
+            of.most = of.most.max(uses);
             of.blocks += 1.0;
         });
     }
@@ -81,6 +86,11 @@ impl Use {
         let in_step = self.uses / self.blocks * lanes as f64;
         let damping = often / (1.0 + BEND * variance * (in_step - 1.0).max(0.0));
         Damped { step: at_most(variance * damping), share: at_most(damping / self.blocks) }
+    }
+
+    /// Whether a block uses it so often that its tokens may move it too far together.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.most >= CROWDED
     }
 
     /// The work that it makes: its weights and a little more, times the number of blocks that touch them.
@@ -205,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_step_of_a_very_wide_prior_is_finite() {
-        let row = Use { start: 0, len: 3, uses: 5.0, blocks: 5.0 };
+        let row = Use { start: 0, len: 3, uses: 5.0, blocks: 5.0, most: 1.0 };
         for sigma in [1e18, 1e20, 1e100] {
             let Damped { step, share } = row.damped(&Prior::gaussian(sigma), 1);
             assert!(step.is_finite() && step > 1e30 && share.is_finite(), "σ {sigma}: {step} and {share}");

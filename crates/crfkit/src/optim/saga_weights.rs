@@ -38,8 +38,6 @@ const MASKS: [[f64; EIGHT]; EIGHT + 1] = {
 pub(super) struct Change {
     pub rows: Vec<Row>,
     pub values: Vec<f64>,
-    /// The share λ of its step that is taken; see [`super::Saga`].
-    pub length: f64,
 }
 
 /// The weights θ and the gradient d of the losses, as the stored residuals give it.
@@ -50,6 +48,8 @@ pub(super) struct Weights {
     /// d.
     drift: Vec<f64>,
     rows: Vec<Damped>,
+    /// The rows that some blocks use often.
+    crowded: Vec<u32>,
     /// The rows whose damping follows their moves.
     watched: Vec<Watched>,
     /// How quickly it does so.
@@ -96,9 +96,10 @@ impl Weights {
         let z = if free.is_empty() { state.theta().to_vec() } else { free.clone() };
         let watched = Watched::new((&uses, &mut rows), (blocks.len(), lanes), &z, state)?;
         let stretches = stretches(&uses, &watched, dim);
+        let crowded = (0..uses.len()).filter(|&row| uses[row].is_crowded()).map(|row| row as u32).collect();
         let follow = Watched::rate(blocks.len() as f64 / lanes as f64);
         let theta = state.take_theta();
-        Ok(Weights { theta, free, drift, rows, watched, follow, ranges, damping, stretches })
+        Ok(Weights { theta, free, drift, rows, crowded, watched, follow, ranges, damping, stretches })
     }
 
     /// Adds all but θ to the state of a run.
@@ -118,18 +119,17 @@ impl Weights {
         steps
     }
 
-    /// uᵀσ²Du for the change u of a visit, over the watched rows: those are the ones that many tokens of a block share.
+    /// uᵀσ²Du for the change u of a visit, over the crowded rows.
     pub(crate) fn power(&self, change: &Change) -> f64 {
         let (mut rows, mut sum) = (&change.rows[..], 0.0);
-        for watched in &self.watched {
+        for &crowded in &self.crowded {
             // Most of them are in the block, at the front of what is left.
-            let number = watched.row() as u32;
-            if rows.first().is_some_and(|row| row.row < number) {
-                rows = &rows[rows.partition_point(|row| row.row < number)..];
+            if rows.first().is_some_and(|row| row.row < crowded) {
+                rows = &rows[rows.partition_point(|row| row.row < crowded)..];
             }
-            if let Some((row, rest)) = rows.split_first().filter(|(row, _)| row.row == number) {
+            if let Some((row, rest)) = rows.split_first().filter(|(row, _)| row.row == crowded) {
                 let u = &change.values[row.place()];
-                sum += f64::from(self.rows[watched.row()].step) * dot(u, u);
+                sum += f64::from(self.rows[crowded as usize].step) * dot(u, u);
                 rows = rest;
             }
         }
@@ -270,7 +270,6 @@ impl Stretch<'_> {
             };
             for row in touched {
                 let Damped { step, share } = self.rows[row.row as usize - self.first_row];
-                let damping = damping * change.length;
                 let (step, share) = (damping * f64::from(step), damping * f64::from(share));
                 let (weights, place) = (row.weights(), row.place());
                 let variance = prior.variance(weights.start);

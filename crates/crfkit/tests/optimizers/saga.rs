@@ -3,8 +3,13 @@
 use crate::corpora::attribute_corpus;
 use crate::finite_sum::{crf, exact, prior};
 use crate::objectives::{Look, distance, minimize, total};
+use crfkit::infer::ForwardBackward;
+use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
-use crfkit::optim::{Control, Mean, Objective, Optimizer, Prior, Problem, Progress, Saga, State, Touched};
+use crfkit::optim::{
+    Control, Mean, Objective, Optimizer, Prior, Problem, Progress, Saga, State, Stop, Touched,
+};
+use crfkit::risk::Risk;
 use crfkit::train::{self, Method, Settings, TrainOptions};
 
 /// Blocks of a few examples give the gradients of their examples, row by row.
@@ -188,5 +193,58 @@ fn auto_is_not_deceived_by_steps_that_were_too_long() {
         let best = end(Settings { optimizer: Method::Lbfgs, ..Settings::default() });
         let left = end(Settings::default()) / best - 1.0;
         assert!(left < 0.02, "{sequences} × {tokens}: {left} above the optimum");
+    }
+}
+
+/// Sentences whose words have a rare and many frequent features that occur together. The last sentence is a long one of another kind: every
+/// word of it has a label that is rare elsewhere.
+fn sentences(number: usize, constants: usize, odd: usize) -> String {
+    let (mut random, mut text) = (Random::new(5), String::new());
+    let mut word = |text: &mut String, label: usize| {
+        let seen = if random.below(10) == 0 { random.below(5) } else { label };
+        *text += &format!("L{label}\tword={}-{}\tshape={seen}", seen, random.below(400));
+        (0..constants).for_each(|k| *text += &format!("\tb{k}"));
+        text.push('\n');
+    };
+    for n in 0..number {
+        for t in 0..15 {
+            let label = [0, 0, 0, 1, 2, 0, 3][(n + t / 2) % 7];
+            word(&mut text, label);
+        }
+        text.push('\n');
+    }
+    (0..odd).for_each(|_| word(&mut text, 4));
+    text.push('\n');
+    text
+}
+
+/// No pass is far above the one before it, and few passes come near the optimum, although many features say the same and one sentence
+/// differs from all others.
+#[test]
+fn features_that_occur_together_and_odd_sentences_do_no_harm() {
+    for (constants, odd) in [(0, 0), (25, 0), (5, 1500)] {
+        let corpus = attribute_corpus(&sentences(600, constants, odd), 1);
+        let settings = Settings::default();
+        let features = train::features(&corpus, &settings);
+        let crf = Risk::new(Likelihood(ForwardBackward), features, corpus.data, 1).unwrap();
+        let problem = Problem { objective: &crf, prior: Prior::gaussian(1.0), l1: 0.0 };
+        let best = total(&problem, &minimize(&exact(), &problem).theta);
+        let mut last = f64::MAX;
+        let mut look = Look(|progress: &Progress, _: &dyn Fn() -> State| {
+            if let Some(theta) = progress.theta {
+                let now = total(&problem, theta);
+                assert!(now < 1.1 * last, "{constants} and {odd}: {now} after {last}");
+                last = now;
+            }
+            Control::Continue
+        });
+        let method = Saga { passes: 25.0, tolerance: 1e-2, ..Saga::default() };
+        let found = method.minimize(&problem, State::start(vec![0.0; crf.dim()]), &mut look).unwrap();
+        let left = total(&problem, &found.theta) / best - 1.0;
+        assert!(
+            found.stop == Stop::Gap && left < 0.01,
+            "{constants} and {odd}: {left} left after {} passes",
+            found.passes
+        );
     }
 }
