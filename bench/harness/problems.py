@@ -90,6 +90,11 @@ def _data() -> Iterator[Problem]:
         for features, constants in (("one-hot", 0), ("dense", 1), ("dense", 60)):
             for sigma in ((), ("--sigma", "0.3"), ("--sigma", "2.5")):
                 yield Problem("chain", features, shape=shape, constants=constants, options=sigma)
+    # Few, frequent and correlated features, on which steps must be short.
+    for features in ("one-hot", "dense"):
+        for constants in (15, 60):
+            for sigma in ((), ("--sigma", "0.3"), ("--sigma", "2.5")):
+                yield Problem("chain", features, labels=10, shape=(300, 12), constants=constants, options=sigma)
     for kind in ("file", "grid"):
         yield Problem(kind, full=True, labels=11)
         yield Problem(kind, full=True, labels=11, features="dense", noise="separable")

@@ -12,7 +12,7 @@ use crate::ability::Ability;
 /// Chooses a method for the problem; [`Auto::choice`] says which one.
 ///
 /// [`Saga`] is used if the objective provides the exact marginals of single examples. Up to σ = 2.5 it reaches the optimum by
-/// itself, with an L1 penalty too, and L-BFGS takes over only if it has not converged after 20 passes, or for a tolerance below 10⁻⁶.
+/// itself, with an L1 penalty too, and L-BFGS takes over only if it has not converged after 30 passes, or for a tolerance below 10⁻⁶.
 ///
 /// With a wider prior or none, weights bend too little for SAGA's steps. There it takes a proximal step (Rockafellar 1976): a few
 /// passes minimise the objective plus κ/2·|θ − θ₀|², where θ₀ is the start and κ makes up for what 1/σ² lacks to that of σ = 2, up to a tenth of the
@@ -70,7 +70,7 @@ impl std::fmt::Display for AutoChoice {
 }
 
 impl Auto {
-    /// The default tolerance. On text, the method ends 0.1 to 0.5 % above the optimum, where scores on new data no longer change; up to about 1 % where
+    /// The default tolerance. On text, the method ends 0.1 to 0.9 % above the optimum, where scores on new data no longer change; up to about 1 % where
     /// labels are noise or most features occur once.
     pub const TOLERANCE: f64 = 1e-2;
     /// The largest number of AdaGrad passes: after that, the final phase is quicker.
@@ -78,7 +78,7 @@ impl Auto {
     /// With this few weights (as on a grid), L-BFGS needs hardly more passes than AdaGrad would get.
     pub(crate) const FEW_WEIGHTS: usize = 100;
     /// The largest number of SAGA passes: more are not worth their time.
-    pub(crate) const SAGA_PASSES: f64 = 20.0;
+    pub(crate) const SAGA_PASSES: f64 = 30.0;
     /// Closer to the optimum than this share of the objective, L-BFGS is as quick and has the better stopping rule.
     pub(crate) const NEAR: f64 = 1e-6;
 
